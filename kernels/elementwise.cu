@@ -1,0 +1,126 @@
+// levels: sm_75
+// Unary functions and binary arithmetic on contiguous arrays, one 16-byte vector a thread. Arithmetic in the
+// array's own type. Launch: 256 threads, ceil(n / (256 * 16 / sizeof(T))) blocks, no shared memory.
+//   <op>_<f32|f64>(x, y, n, alpha, beta)   alpha and beta are the op's attributes, ignored where it has none
+//   <op>_<f32|f64>(a, b, y, n)
+// Broadcasting forms are in broadcast.cu.
+#include "common/math.cuh"
+#include "common/vector.cuh"
+#include "common/binary.cuh"
+
+#define THREADS 256
+
+// Where a thread's k-th element lies: neighbours when vectors are used, a block apart when they cannot be.
+struct Share {
+    unsigned long long base;
+    unsigned step;
+};
+
+template <class T> WW_DEVICE Share share_of(bool vectors) {
+    constexpr unsigned size = WwVector<T>::size;
+    unsigned long long block = blockIdx.x * (unsigned long long)(THREADS * size);
+    return vectors ? Share{block + threadIdx.x * size, 1} : Share{block + threadIdx.x, THREADS};
+}
+
+template <class T> WW_DEVICE WwVector<T> load_share(const T* x, Share s, bool whole, unsigned long long n) {
+    if (whole) return ww_load(x + s.base);
+    WwVector<T> v;
+#pragma unroll
+    for (int k = 0; k < WwVector<T>::size; k++) {
+        unsigned long long i = s.base + k * s.step;
+        v.lane[k] = i < n ? x[i] : T(0);
+    }
+    return v;
+}
+
+template <class T> WW_DEVICE void store_share(T* y, Share s, bool whole, unsigned long long n, const WwVector<T>& v) {
+    if (whole) {
+        ww_store(y + s.base, v);
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < WwVector<T>::size; k++) {
+        unsigned long long i = s.base + k * s.step;
+        if (i < n) y[i] = v.lane[k];
+    }
+}
+
+template <class Op, class T> WW_DEVICE void unary(const T* x, T* y, unsigned long long n, T alpha, T beta) {
+    bool vectors = ww_aligned(x) && ww_aligned(y);
+    Share s = share_of<T>(vectors);
+    bool whole = vectors && s.base + WwVector<T>::size <= n;
+    WwVector<T> v = load_share(x, s, whole, n);
+#pragma unroll
+    for (int k = 0; k < WwVector<T>::size; k++) v.lane[k] = Op::apply(v.lane[k], alpha, beta);
+    store_share(y, s, whole, n, v);
+}
+
+template <class Op, class T> WW_DEVICE void binary(const T* a, const T* b, T* y, unsigned long long n) {
+    bool vectors = ww_aligned(a) && ww_aligned(b) && ww_aligned(y);
+    Share s = share_of<T>(vectors);
+    bool whole = vectors && s.base + WwVector<T>::size <= n;
+    WwVector<T> u = load_share(a, s, whole, n);
+    WwVector<T> v = load_share(b, s, whole, n);
+#pragma unroll
+    for (int k = 0; k < WwVector<T>::size; k++) v.lane[k] = Op::apply(u.lane[k], v.lane[k]);
+    store_share(y, s, whole, n, v);
+}
+
+#define UNARY_OF(op, T, dtype)                                                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                        \
+        op##_##dtype(const T* x, T* y, unsigned long long n, T alpha, T beta) {                                  \
+        unary<Op_##op, T>(x, y, n, alpha, beta);                                                                 \
+    }
+
+#define UNARY(op, expression)                                                                                    \
+    struct Op_##op {                                                                                             \
+        template <class T> WW_DEVICE T apply(T x, T alpha, T beta) { return expression; }                        \
+    };                                                                                                           \
+    UNARY_OF(op, float, f32)                                                                                     \
+    UNARY_OF(op, double, f64)
+
+UNARY(relu, ww_relu(x))
+UNARY(leakyRelu, ww_leaky_relu(x, alpha))
+UNARY(elu, ww_elu(x, alpha))
+UNARY(selu, ww_selu(x, alpha, beta))
+UNARY(sigmoid, ww_sigmoid(x))
+UNARY(tanh, ww_tanh(x))
+UNARY(gelu, ww_gelu(x))
+UNARY(geluTanh, ww_gelu_tanh(x))
+UNARY(silu, ww_silu(x))
+UNARY(hardSigmoid, ww_hard_sigmoid(x, alpha, beta))
+UNARY(hardSwish, ww_hard_swish(x))
+UNARY(softplus, ww_softplus(x))
+UNARY(mish, ww_mish(x))
+UNARY(clip, ww_clip(x, alpha, beta))
+UNARY(exp, ww_exp(x))
+UNARY(log, ww_log(x))
+UNARY(sqrt, ww_sqrt(x))
+UNARY(erf, ww_erf(x))
+UNARY(abs, ww_abs(x))
+UNARY(neg, -x)
+UNARY(sin, ww_sin(x))
+UNARY(cos, ww_cos(x))
+UNARY(floor, ww_floor(x))
+UNARY(ceil, ww_ceil(x))
+UNARY(round, ww_round(x))
+UNARY(sign, ww_sign(x))
+UNARY(reciprocal, T(1) / x)
+
+#define BINARY_OF(op, T, dtype)                                                                                  \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                        \
+        op##_##dtype(const T* a, const T* b, T* y, unsigned long long n) {                                       \
+        binary<WwBinary_##op, T>(a, b, y, n);                                                                    \
+    }
+
+#define BINARY(op)                                                                                               \
+    BINARY_OF(op, float, f32)                                                                                    \
+    BINARY_OF(op, double, f64)
+
+BINARY(add)
+BINARY(sub)
+BINARY(mul)
+BINARY(div)
+BINARY(pow)
+BINARY(max)
+BINARY(min)
