@@ -1,0 +1,63 @@
+import { cases as conv } from './conv.mjs';
+import { cases as elementwise } from './elementwise.mjs';
+import { cases as matmul } from './matmul.mjs';
+import { cases as median } from './median.mjs';
+import { cases as normalize } from './normalize.mjs';
+import { cases as pool } from './pool.mjs';
+
+/**
+ * The case table. A row is data: { op, name, inputs: [{ dims, fill, offset }], options, named?, dtypes?, forms?, level?, noDims? }.
+ * `named` holds operands given as options; fills are those of helpers/random.mjs.
+ */
+export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...normalize, ...median];
+
+/** Tolerance level of each op. Loosening one needs a sentence here saying why. */
+export const levelOf = {
+  matmul: 'accumulate',
+  conv1d: 'accumulate',
+  conv2d: 'accumulate',
+  conv3d: 'accumulate',
+  convTranspose2d: 'accumulate',
+  maxPool2d: 'exact',
+  averagePool2d: 'accumulate',
+  globalMaxPool: 'exact',
+  globalAveragePool: 'accumulate',
+  softmax: 'normalized',
+  logSoftmax: 'normalized',
+  layerNorm: 'normalized',
+  batchNorm: 'normalized',
+  median: 'rounded',
+  relu: 'exact',
+  leakyRelu: 'function',
+  elu: 'function',
+  selu: 'function',
+  sigmoid: 'function',
+  tanh: 'function',
+  gelu: 'function',
+  silu: 'function',
+  hardSigmoid: 'function',
+  hardSwish: 'function',
+  softplus: 'function',
+  mish: 'function',
+  clip: 'exact',
+  exp: 'function',
+  log: 'function',
+  sqrt: 'rounded',
+  erf: 'function',
+  abs: 'exact',
+  neg: 'exact',
+  sin: 'function',
+  cos: 'function',
+  floor: 'exact',
+  ceil: 'exact',
+  round: 'exact',
+  sign: 'exact',
+  reciprocal: 'rounded',
+  add: 'rounded',
+  sub: 'rounded',
+  mul: 'rounded',
+  div: 'rounded',
+  pow: 'function',
+  max: 'exact',
+  min: 'exact',
+};

@@ -1,0 +1,85 @@
+import { edges } from './sizes.mjs';
+
+const product = (m, k, n, extra = {}) => ({
+  op: 'matmul',
+  name: `${m} x ${k} x ${n}${extra.label ? ` ${extra.label}` : ''}`,
+  inputs: [{ dims: extra.options?.transA ? [k, m] : [m, k], fill: extra.fill }, { dims: extra.options?.transB ? [n, k] : [k, n], fill: extra.fill }],
+  options: extra.options ?? {},
+  named: extra.named,
+  dtypes: extra.dtypes,
+});
+
+const transposes = [{ transA: true }, { transB: true }, { transA: true, transB: true }];
+
+/** One dimension at a time, the others fixed off the tile sizes. */
+const sweep = edges.flatMap((s) => [product(s, 17, 34), product(19, s, 21), product(33, 17, s)]);
+
+const squares = [0, 1, 16, 31, 32, 64, 65, 127, 128, 129].map((s) => product(s, s, s));
+
+const large = [product(257, 129, 255), product(129, 1000, 130, { dtypes: ['float32'] }), product(1, 2048, 3), product(3, 2049, 1)];
+
+const turned = [[1, 1, 1], [5, 7, 3], [33, 65, 31], [64, 64, 64], [128, 17, 129], [1, 300, 64], [64, 300, 1]].flatMap(([m, k, n]) =>
+  transposes.map((options) => product(m, k, n, { options, label: Object.keys(options).join(' ') })));
+
+const fills = ['positive', 'wide', 'integers', 'zeros', 'moderate'].map((fill) =>
+  product(17, 40, 19, { fill: fill === 'wide' ? { fill: 'normal', scale: 1e12 } : fill, label: `of ${fill}` }));
+
+const full = (m, n, fill) => ({ dims: [m, n], fill });
+
+const extended = [
+  product(9, 11, 13, { label: 'alpha', options: { alpha: -0.75 } }),
+  product(9, 11, 13, { label: 'alpha 0 never reads A or B', options: { alpha: 0 }, fill: 'all', named: { c: full(9, 13) } }),
+  product(9, 11, 13, { label: 'c', named: { c: full(9, 13) } }),
+  product(9, 11, 13, { label: 'beta', options: { beta: 0.5 }, named: { c: full(9, 13) } }),
+  product(9, 11, 13, { label: 'beta 0 never reads c', options: { beta: 0 }, named: { c: full(9, 13, 'all') } }),
+  product(9, 0, 13, { label: 'beta c alone', options: { beta: -2 }, named: { c: full(9, 13) } }),
+  product(9, 0, 13, { label: 'bias and activation alone', options: { activation: 'relu' }, named: { bias: { dims: [13] } } }),
+  product(33, 17, 65, { label: 'bias', named: { bias: { dims: [65] } } }),
+  product(64, 64, 64, { label: 'all of it', options: { alpha: 1.5, beta: -0.5, activation: 'relu', transB: true }, named: { c: full(64, 64), bias: { dims: [64] } } }),
+  ...['relu', 'sigmoid', 'tanh', 'gelu', 'silu'].map((activation) =>
+    product(17, 9, 33, { label: activation, options: { activation }, named: { bias: { dims: [33] } } })),
+];
+
+const batched = (a, b, options = {}, named = undefined, forms = undefined) => ({
+  op: 'matmul', name: `[${a}] by [${b}] ${Object.keys({ ...options, ...named }).join(' ')} ${named?.c ? `[${named.c.dims}]` : ''}`.trim(), inputs: [{ dims: a }, { dims: b }], options, named, forms,
+});
+
+const batches = [
+  batched([2, 3, 4], [2, 4, 5]),
+  batched([2, 3, 4], [4, 5]),
+  batched([3, 4], [2, 4, 5]),
+  batched([2, 1, 3, 4], [5, 4, 6]),
+  batched([1, 5, 33, 17], [2, 1, 17, 31]),
+  batched([7, 65, 16], [7, 16, 33], { alpha: 2 }),
+  batched([4, 9, 8], [4, 8, 9], { transA: false, transB: false, activation: 'relu' }, { bias: { dims: [9] } }),
+  batched([2, 8, 9], [2, 7, 8], { transA: true, transB: true }),
+  batched([0, 3, 4], [4, 5]),
+  batched([2, 0, 4], [2, 4, 5]),
+  batched([2, 3, 0], [2, 0, 5]),
+  batched([300, 2, 3], [300, 3, 2]),
+  batched([2, 3, 4], [2, 4, 5], { beta: 2 }, { c: { dims: [2, 3, 5] } }),
+  batched([2, 3, 4], [2, 4, 5], {}, { c: { dims: [5] } }, ['tensors', 'resident']),
+  batched([2, 3, 4], [2, 4, 5], {}, { c: { dims: [3, 1] } }, ['tensors', 'resident']),
+  batched([2, 3, 4], [2, 4, 5], {}, { c: { dims: [] } }, ['tensors', 'resident']),
+];
+
+const vectors = [batched([7], [7]), batched([7], [7, 5]), batched([5, 7], [7]), batched([7], [3, 7, 5]), batched([3, 5, 7], [7]), batched([0], [0])];
+
+const views = [1, 2, 3].map((offset) => ({
+  op: 'matmul', name: `views at offset ${offset}`, inputs: [{ dims: [33, 35], offset }, { dims: [35, 37], offset: offset + 1 }], named: { bias: { dims: [37], offset } }, options: {},
+}));
+
+/** One number out of range in A or B; the classes are those of a plain chain. */
+const nonFinite = [
+  { name: 'NaN in A', inputs: [{ dims: [5, 40], fill: { fill: 'normal', at: { 43: NaN } } }, { dims: [40, 6] }] },
+  { name: 'NaN in B', inputs: [{ dims: [5, 40] }, { dims: [40, 6], fill: { fill: 'normal', at: { 100: NaN } } }] },
+  { name: 'infinity in A', inputs: [{ dims: [70, 100], fill: { fill: 'normal', at: { 1234: Infinity } } }, { dims: [100, 70] }] },
+  { name: 'infinity in B', inputs: [{ dims: [70, 100] }, { dims: [100, 70], fill: { fill: 'normal', at: { 1234: -Infinity } } }] },
+  { name: 'infinity by zero', inputs: [{ dims: [3, 4], fill: [Infinity, 1, 1, 1, 1] }, { dims: [4, 3], fill: 0 }] },
+  { name: 'infinities that cancel', inputs: [{ dims: [2, 2], fill: [Infinity, -Infinity, 1, 2] }, { dims: [2, 2], fill: 'ones' }] },
+  { name: 'overflow', inputs: [{ dims: [3, 1], fill: 1e30 }, { dims: [1, 3], fill: [1e30, -1e30, 1] }], dtypes: ['float32'] },
+  { name: 'largest numbers', inputs: [{ dims: [65, 70], fill: 1.5e38 }, { dims: [70, 65], fill: 0.0078125 }], dtypes: ['float32'] },
+  { name: 'smallest numbers', inputs: [{ dims: [3, 70], fill: 1e-40 }, { dims: [70, 3], fill: 1 }], dtypes: ['float32'] },
+].map((row) => ({ op: 'matmul', options: {}, ...row }));
+
+export const cases = [...sweep, ...squares, ...large, ...turned, ...fills, ...extended, ...batches, ...vectors, ...views, ...nonFinite];

@@ -1,0 +1,146 @@
+import * as warpwright from '../../index.mjs';
+import { sizeOf } from '../oracle/array.mjs';
+import { oracle } from '../oracle/index.mjs';
+import { device, location, onGpu } from './device.mjs';
+import { arrayOf, fillArray, hash } from './random.mjs';
+import { differences } from './tolerance.mjs';
+
+const GUARD = 6.5;
+
+/**
+ * A typed array for one operand. It is a view into a larger one, at an offset that breaks every alignment
+ * wider than the element's where the case asks for it, with guard values round it.
+ */
+function operand(spec, seed, dtype) {
+  const length = sizeOf(spec.dims);
+  const offset = spec.offset ?? 0;
+  const whole = arrayOf(dtype, length + 2 * offset).fill(GUARD);
+  const view = whole.subarray(offset, offset + length);
+  fillArray(view, spec.fill ?? 'normal', seed, dtype);
+  return { view, whole, before: whole.slice(), dims: spec.dims };
+}
+
+function build(testCase, dtype) {
+  const seed = hash(`${testCase.op} ${testCase.name} ${dtype}`);
+  const inputs = testCase.inputs.map((spec, i) => operand(spec, seed + i, dtype));
+  const named = {};
+  Object.entries(testCase.named ?? {}).forEach(([name, spec], i) => {
+    named[name] = operand(spec, seed + 100 + i, dtype);
+  });
+  return { inputs, named };
+}
+
+function expected(testCase, inputs, named) {
+  const asNdArray = ({ view, dims }) => ({ data: view, dims });
+  const options = { ...testCase.options };
+  for (const [name, value] of Object.entries(named)) options[name] = asNdArray(value);
+  return oracle[testCase.op](inputs.map(asNdArray), options);
+}
+
+const mapValues = (object, change) =>
+  Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value)]));
+
+/** Typed arrays in, typed array out. */
+async function runArrays(testCase, dtype, { inputs, named }) {
+  const options = { ...testCase.options, ...mapValues(named, (o) => o.view), device };
+  if (!testCase.noDims) options.dims = inputs.map((o) => o.dims);
+  const result = await warpwright[testCase.op](...inputs.map((o) => o.view), options);
+  const problems = [];
+  if (result?.constructor !== arrayOf(dtype, 0).constructor) problems.push(`gives a ${result?.constructor?.name}`);
+  if (inputs.some((o) => o.whole.buffer === result.buffer && result.length > 0)) problems.push('gives the memory of an input');
+  return { data: result, problems };
+}
+
+/** Host tensors in, host tensor out. */
+async function runTensors(testCase, dtype, { inputs, named }) {
+  const wrap = (o) => new warpwright.Tensor(dtype, o.view, o.dims);
+  const options = { ...testCase.options, ...mapValues(named, wrap), device };
+  const result = await warpwright[testCase.op](...inputs.map(wrap), options);
+  return { data: result.data, dims: result.dims, problems: describe(result, dtype, 'cpu') };
+}
+
+/** GPU tensors in, GPU tensor out, read back at the end. */
+async function runResident(testCase, dtype, { inputs, named }) {
+  const moved = [];
+  const move = async (o) => {
+    const tensor = await new warpwright.Tensor(dtype, o.view, o.dims).to(location);
+    moved.push(tensor);
+    return tensor;
+  };
+  const operands = [];
+  for (const input of inputs) operands.push(await move(input));
+  const options = { ...testCase.options };
+  for (const [name, value] of Object.entries(named)) options[name] = await move(value);
+  const result = await warpwright[testCase.op](...operands, options);
+  const problems = describe(result, dtype, location);
+  const data = await result.getData();
+  for (const tensor of [...moved, result]) tensor.dispose();
+  return { data, dims: result.dims, problems };
+}
+
+function describe(tensor, dtype, where) {
+  const problems = [];
+  if (!(tensor instanceof warpwright.Tensor)) problems.push('gives no Tensor');
+  if (tensor.type !== dtype) problems.push(`gives type ${tensor.type}`);
+  if (tensor.location !== where) problems.push(`gives a tensor on ${tensor.location}, expected ${where}`);
+  return problems;
+}
+
+function sameBytes(a, b) {
+  return Buffer.compare(
+    Buffer.from(a.buffer, a.byteOffset, a.byteLength),
+    Buffer.from(b.buffer, b.byteOffset, b.byteLength),
+  ) === 0;
+}
+
+const forms = { arrays: runArrays, tensors: runTensors, ...(onGpu ? { resident: runResident } : {}) };
+
+/** Runs one case in one form; returns what is wrong with it. */
+async function runForm(form, testCase, level, dtype) {
+  const built = build(testCase, dtype);
+  const want = expected(testCase, built.inputs, built.named);
+  let got;
+  try {
+    got = await forms[form](testCase, dtype, built);
+  } catch (error) {
+    return [`failed: ${error?.code ?? ''} ${error?.message ?? error}`];
+  }
+  const problems = [...got.problems];
+  if (got.dims && String(got.dims) !== String(want.dims)) {
+    problems.push(`has dims [${got.dims}], expected [${want.dims}]`);
+  }
+  problems.push(...differences(level, got.data, want, dtype));
+  for (const o of [...built.inputs, ...Object.values(built.named)]) {
+    if (!sameBytes(o.whole, o.before)) problems.push('an input or the memory beside it was written');
+  }
+  return problems;
+}
+
+/**
+ * Runs cases and returns one line per failing case, element type and form.
+ * @param {object[]} cases  rows of the case table
+ * @param {string} level  tolerance level of the op
+ */
+export async function failures(cases, level) {
+  const lines = [];
+  for (const testCase of cases) {
+    for (const dtype of testCase.dtypes ?? ['float32', 'float64']) {
+      for (const form of Object.keys(forms)) {
+        if (testCase.forms && !testCase.forms.includes(form)) continue;
+        const problems = await runForm(form, testCase, testCase.level ?? level, dtype);
+        if (problems.length > 0) {
+          lines.push(`${testCase.op} '${testCase.name}', ${dtype}, ${form}: ${problems.join('; ')}`);
+        }
+      }
+    }
+  }
+  return lines;
+}
+
+/** Throws one error that lists every failing case. */
+export function assertNone(lines, total) {
+  if (lines.length === 0) return;
+  const shown = lines.slice(0, 60);
+  if (lines.length > shown.length) shown.push(`... and ${lines.length - shown.length} more`);
+  throw new Error(`${lines.length} failures over ${total} cases:\n  ${shown.join('\n  ')}`);
+}

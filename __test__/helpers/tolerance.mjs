@@ -1,0 +1,86 @@
+import { coordinateOf } from '../oracle/array.mjs';
+
+const formats = {
+  float32: { fraction: 23, minExponent: -126, max: 3.4028234663852886e38, round: Math.fround, unit: 2 ** -24 },
+  float64: { fraction: 52, minExponent: -1022, max: Number.MAX_VALUE, round: (x) => x, unit: 2 ** -53 },
+};
+
+/** Distance between neighbouring numbers of the type at `value`. */
+export function ulp(value, dtype) {
+  const { fraction, minExponent } = formats[dtype];
+  const size = Math.abs(value);
+  let exponent = size === 0 ? minExponent : Math.floor(Math.log2(size));
+  if (size !== 0 && 2 ** exponent > size) exponent--;
+  return 2 ** Math.max(Math.max(exponent, minExponent) - fraction, -1074);
+}
+
+/**
+ * The error that a level allows at one element, as a function of the expected number in float64, the type,
+ * the magnitudes summed into it (`bound`) and their count (`length`).
+ *
+ * exact       no error; zeros of either sign and all NaNs are equal.
+ * rounded     the correctly rounded number: half a unit in the last place.
+ * function    8 units: the widest of the device's own functions takes 4 (powf) and a composite of two doubles it.
+ *             `bound` holds the terms of sums inside the function, which may each be off by as much.
+ * accumulate  2^-20 of the magnitudes for float32 (16 units of 2^-24), fewer for short sums; 4 more for scaling,
+ *             bias and activation. In float64 the same number of units.
+ * normalized  as accumulate: the row's sums, the exponential or root and the scaling stand behind each element.
+ */
+export const levels = {
+  exact: () => 0,
+  rounded: (want, dtype) => 0.5 * ulp(want, dtype),
+  function: (want, dtype, bound) => 8 * ulp(want, dtype) + 8 * formats[dtype].unit * bound,
+  accumulate: sumLevel,
+  normalized: sumLevel,
+};
+
+function sumLevel(want, dtype, bound, length) {
+  return ulp(want, dtype) + (Math.min(length, 16) + 4) * formats[dtype].unit * bound;
+}
+
+function classOf(value) {
+  if (Number.isNaN(value)) return 'NaN';
+  return Number.isFinite(value) ? 'finite' : String(value);
+}
+
+/** Whether `got` may stand for the float64 number `want`. */
+function accepts(level, got, want, dtype, bound, length) {
+  const rounded = formats[dtype].round(want);
+  if (classOf(rounded) !== classOf(got)) {
+    // A number within the tolerance of the largest may come out as infinity, and the other way round.
+    const edge = level !== 'exact' && level !== 'rounded' && !Number.isNaN(got) && !Number.isNaN(want);
+    return edge && Math.abs(Math.abs(want) - formats[dtype].max) <= 16 * ulp(formats[dtype].max, dtype)
+      && Math.sign(got) === Math.sign(want);
+  }
+  if (Object.is(rounded, got) || rounded === got || !Number.isFinite(got)) return true;
+  if (level === 'exact') return false;
+  return Math.abs(got - want) <= levels[level](want, dtype, bound, length);
+}
+
+/**
+ * Compares a result with the oracle's. Returns one line per wrong element, at most `limit` of them and a count.
+ * @param {string} level
+ * @param {Float32Array | Float64Array} got
+ * @param {{ data: ArrayLike<number>, dims: number[], bound?: ArrayLike<number>, length?: number }} want
+ * @param {string} dtype
+ */
+export function differences(level, got, want, dtype, limit = 3) {
+  if (!levels[level]) return [`no tolerance level is called ${level}`];
+  if (got.length !== want.data.length) {
+    return [`has ${got.length} elements, expected ${want.data.length} (dims [${want.dims}])`];
+  }
+  const lines = [];
+  let wrong = 0;
+  for (let i = 0; i < got.length; i++) {
+    const expected = want.data[i];
+    if (accepts(level, got[i], expected, dtype, want.bound?.[i] ?? 0, want.length ?? 1)) continue;
+    wrong++;
+    if (wrong > limit) continue;
+    const distance = Math.abs(got[i] - expected) / ulp(expected, dtype);
+    const allowed = levels[level](expected, dtype, want.bound?.[i] ?? 0, want.length ?? 1) / ulp(expected, dtype);
+    lines.push(`at [${coordinateOf(i, want.dims)}] got ${got[i]}, expected ${formats[dtype].round(expected)}, `
+      + `${distance.toPrecision(4)} units in the last place, ${allowed.toPrecision(3)} allowed`);
+  }
+  if (wrong > limit) lines.push(`and ${wrong - limit} more of ${got.length} elements`);
+  return lines;
+}

@@ -1,0 +1,96 @@
+import { broadcastDims, forEachCoordinate, positionIn, sizeOf } from './array.mjs';
+import { erf, erfc, pow, roundHalfEven, sigmoid, softplus } from './special.mjs';
+
+/** One number in, one number out; the second argument holds the op's attributes. */
+export const unary = {
+  relu: (x) => (x < 0 ? 0 : x),
+  leakyRelu: (x, { alpha = 0.01 }) => (x < 0 ? alpha * x : x),
+  elu: (x, { alpha = 1 }) => (x < 0 ? alpha * Math.expm1(x) : x),
+  selu: (x, { alpha = 1.6732631921768188, gamma = 1.0507010221481323 }) =>
+    gamma * (x < 0 ? alpha * Math.expm1(x) : x),
+  sigmoid: (x) => sigmoid(x),
+  tanh: (x) => Math.tanh(x),
+  gelu: (x, { approximate = 'none' }) => (approximate === 'tanh' ? geluTanh(x) : 0.5 * x * erfc(-x * Math.SQRT1_2)),
+  silu: (x) => x * sigmoid(x),
+  hardSigmoid: (x, { alpha = 0.2, beta = 0.5 }) => clamp(alpha * x + beta, 0, 1),
+  hardSwish: (x) => x * clamp(x / 6 + 0.5, 0, 1),
+  softplus: (x) => softplus(x),
+  mish: (x) => x * Math.tanh(softplus(x)),
+  clip: (x, { min = -Infinity, max = Infinity }) => clamp(x, min, max),
+  exp: (x) => Math.exp(x),
+  log: (x) => Math.log(x),
+  sqrt: (x) => Math.sqrt(x),
+  erf: (x) => erf(x),
+  abs: (x) => Math.abs(x),
+  neg: (x) => -x,
+  sin: (x) => Math.sin(x),
+  cos: (x) => Math.cos(x),
+  floor: (x) => Math.floor(x),
+  ceil: (x) => Math.ceil(x),
+  round: (x) => roundHalfEven(x),
+  sign: (x) => Math.sign(x),
+  reciprocal: (x) => 1 / x,
+};
+
+export const binary = {
+  add: (a, b) => a + b,
+  sub: (a, b) => a - b,
+  mul: (a, b) => a * b,
+  div: (a, b) => a / b,
+  pow,
+  max: (a, b) => Math.max(a, b),
+  min: (a, b) => Math.min(a, b),
+};
+
+/** Sums and products inside these functions cancel, so their error is measured against a larger number. */
+const unaryBound = {
+  gelu: (x) => Math.abs(x),
+  hardSigmoid: (x, { alpha = 0.2, beta = 0.5 }) => (Math.abs(alpha * x) <= 4 ? Math.abs(alpha * x) + Math.abs(beta) : 0),
+  hardSwish: (x) => (Math.abs(x) < 4 ? x * x / 6 + Math.abs(x) / 2 : 0),
+  log: () => 0,
+};
+
+/** max then min, so that min > max gives max; NaN stays NaN. */
+function clamp(x, low, high) {
+  return Math.min(Math.max(x, low), high);
+}
+
+function geluTanh(x) {
+  if (x === -Infinity) return NaN;
+  // 0.5 (1 + tanh u) is the sigmoid of 2u, which keeps its digits for negative u.
+  return x * sigmoid(2 * Math.sqrt(2 / Math.PI) * (x + 0.044715 * x * x * x));
+}
+
+/** @param {string} op */
+export function unaryOp(op) {
+  return ([x], options = {}) => {
+    const total = sizeOf(x.dims);
+    const data = new Float64Array(total);
+    const bound = new Float64Array(total);
+    for (let i = 0; i < total; i++) {
+      data[i] = unary[op](x.data[i], options);
+      bound[i] = unaryBound[op]?.(x.data[i], options) ?? 0;
+    }
+    return { data, bound, dims: x.dims };
+  };
+}
+
+/** @param {string} op */
+export function binaryOp(op) {
+  return ([a, b]) => {
+    const dims = broadcastDims(a.dims, b.dims);
+    const data = new Float64Array(sizeOf(dims));
+    forEachCoordinate(dims, (coordinate, i) => {
+      data[i] = binary[op](a.data[positionIn(a.dims, coordinate)], b.data[positionIn(b.dims, coordinate)]);
+    });
+    return { data, dims };
+  };
+}
+
+/**
+ * The activation that matmul and the convolutions apply last.
+ * @param {string | undefined} name
+ */
+export function activate(name, value) {
+  return name === undefined || name === 'none' ? value : unary[name](value, {});
+}

@@ -1,0 +1,30 @@
+import { conv, convTranspose } from './conv.mjs';
+import { binary, binaryOp, unary, unaryOp } from './elementwise.mjs';
+import { matmul } from './matmul.mjs';
+import { median } from './median.mjs';
+import { batchNorm, layerNorm, logSoftmax, softmax } from './normalize.mjs';
+import { averagePool, globalAveragePool, globalMaxPool, maxPool } from './pool.mjs';
+
+/**
+ * Naive float64 forms of the ops, by the public name:
+ * (operands, options) to { data, dims, bound?, length? }, where `bound` is the sum of absolute terms
+ * behind each element and `length` the number of terms.
+ */
+export const oracle = {
+  matmul,
+  conv1d: conv,
+  conv2d: conv,
+  conv3d: conv,
+  convTranspose2d: convTranspose,
+  maxPool2d: maxPool,
+  averagePool2d: averagePool,
+  globalMaxPool,
+  globalAveragePool,
+  softmax,
+  logSoftmax,
+  layerNorm,
+  batchNorm,
+  median,
+  ...Object.fromEntries(Object.keys(unary).map((op) => [op, unaryOp(op)])),
+  ...Object.fromEntries(Object.keys(binary).map((op) => [op, binaryOp(op)])),
+};
