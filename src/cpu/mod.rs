@@ -1,0 +1,20 @@
+//! Helpers of the CPU backend: the compute threads, the float trait and the one matrix product.
+
+mod float;
+mod gemm;
+mod threads;
+
+pub use float::Float;
+pub use gemm::{Matrix, MatrixMut, matmul};
+pub use threads::{install, spawn, thread_count};
+
+/// Calls a generic function with the Rust type of a float dtype.
+#[macro_export]
+macro_rules! for_float {
+    ($dtype:expr, $function:ident ( $($argument:expr),* $(,)? )) => {
+        match $dtype {
+            $crate::DType::F64 => $function::<f64>($($argument),*),
+            _ => $function::<f32>($($argument),*),
+        }
+    };
+}

@@ -1,0 +1,213 @@
+//! A device's primary context: the owner that every other handle refers to.
+
+use super::load::{Api, api};
+use super::status;
+use super::table::{DeviceId, RawContext, Status};
+use crate::{Error, Result};
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// What the driver says of a device without a context.
+#[derive(Debug, Clone)]
+#[allow(missing_docs)]
+pub struct DeviceProperties {
+    pub ordinal: usize,
+    pub name: String,
+    pub uuid: String,
+    /// (major, minor).
+    pub compute_capability: (u32, u32),
+    pub multiprocessors: u32,
+    /// Bytes.
+    pub total_memory: u64,
+    /// Bytes of shared memory that one block may ask for.
+    pub shared_memory_per_block: u32,
+    /// Whether stream-ordered memory pools are there.
+    pub memory_pools: bool,
+}
+
+/// Number of devices; an error where the driver is absent or lists none.
+pub fn device_count() -> Result<usize> {
+    let api = api()?;
+    let mut count: c_int = 0;
+    // SAFETY: `count` is a live c_int that the call writes once.
+    let answer = unsafe { (api.table.device_get_count)(&mut count) };
+    status::check(api, "cuDeviceGetCount", answer)?;
+    if count < 1 {
+        return Err(Error::GpuUnavailable("the NVIDIA driver is installed but lists no device".into()));
+    }
+    Ok(count as usize)
+}
+
+fn device_id(api: &Api, ordinal: usize) -> Result<DeviceId> {
+    let count = device_count()?;
+    if ordinal >= count {
+        return Err(Error::DeviceNotFound(format!(
+            "no device 'cuda:{ordinal}': {count} present, numbered from 0"
+        )));
+    }
+    let mut device: DeviceId = 0;
+    // SAFETY: `device` is a live slot and the ordinal was checked against the count.
+    let answer = unsafe { (api.table.device_get)(&mut device, ordinal as c_int) };
+    status::check(api, "cuDeviceGet", answer)?;
+    Ok(device)
+}
+
+/// Asks the driver for a device's properties. Creates no context.
+pub fn device_properties(ordinal: usize) -> Result<DeviceProperties> {
+    let api = api()?;
+    let device = device_id(api, ordinal)?;
+    let attribute = |number: c_int| -> Result<u32> {
+        let mut value: c_int = 0;
+        // SAFETY: `value` is a live slot; the number is a CUdevice_attribute and the device was given by the driver.
+        let answer = unsafe { (api.table.device_get_attribute)(&mut value, number, device) };
+        status::check(api, "cuDeviceGetAttribute", answer)?;
+        Ok(value.max(0) as u32)
+    };
+    let mut name = [0u8; 256];
+    // SAFETY: the buffer is live and its length is passed.
+    let answer =
+        unsafe { (api.table.device_get_name)(name.as_mut_ptr().cast(), name.len() as c_int, device) };
+    status::check(api, "cuDeviceGetName", answer)?;
+    let mut total_memory = 0usize;
+    // SAFETY: `total_memory` is a live slot of the type the call writes.
+    let answer = unsafe { (api.table.device_total_mem)(&mut total_memory, device) };
+    status::check(api, "cuDeviceTotalMem_v2", answer)?;
+    let mut uuid = [0u8; 16];
+    // SAFETY: CUuuid is 16 bytes, the size of the live array.
+    let answer = unsafe { (api.table.device_get_uuid)(&mut uuid, device) };
+    status::check(api, "cuDeviceGetUuid", answer)?;
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    Ok(DeviceProperties {
+        ordinal,
+        name: String::from_utf8_lossy(&name[..end]).into_owned(),
+        uuid: uuid.iter().map(|byte| format!("{byte:02x}")).collect(),
+        compute_capability: (attribute(75)?, attribute(76)?),
+        multiprocessors: attribute(16)?,
+        total_memory: total_memory as u64,
+        shared_memory_per_block: attribute(97)?,
+        memory_pools: attribute(115).unwrap_or(0) != 0 && api.table.mem_alloc_async.is_some(),
+    })
+}
+
+/// A retained primary context. Handles made from it keep it alive through an `Arc`.
+pub struct Context {
+    pub(super) api: &'static Api,
+    pub(super) device: DeviceId,
+    pub(super) raw: RawContext,
+    properties: DeviceProperties,
+    lost: AtomicBool,
+    operation: Mutex<&'static str>,
+    /// Live handles (allocations, streams, events, modules) for the leak tests.
+    pub(super) handles: AtomicUsize,
+}
+
+// SAFETY: the driver API may be called from any thread; the raw handle is only passed to it, and every wrapper makes
+// the context current on its own thread first.
+unsafe impl Send for Context {}
+// SAFETY: as for Send: the fields that change are atomics and a mutex.
+unsafe impl Sync for Context {}
+
+impl Context {
+    /// Retains the primary context of that device.
+    pub fn new(ordinal: usize) -> Result<Arc<Context>> {
+        let properties = device_properties(ordinal)?;
+        let api = api()?;
+        let device = device_id(api, ordinal)?;
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: `raw` is a live slot and the device was given by the driver.
+        let answer = unsafe { (api.table.primary_ctx_retain)(&mut raw, device) };
+        status::check(api, "cuDevicePrimaryCtxRetain", answer)?;
+        Ok(Arc::new(Context {
+            api,
+            device,
+            raw,
+            properties,
+            lost: AtomicBool::new(false),
+            operation: Mutex::new(""),
+            handles: AtomicUsize::new(0),
+        }))
+    }
+
+    /// The device's properties.
+    pub fn properties(&self) -> &DeviceProperties {
+        &self.properties
+    }
+
+    /// Makes the context current on this thread.
+    pub(super) fn bind(&self) -> Result<()> {
+        if self.is_lost() {
+            return Err(Error::DeviceLost(format!(
+                "cuda:{} was lost by an earlier fault",
+                self.properties.ordinal
+            )));
+        }
+        // SAFETY: `raw` was retained in `new` and is released only in drop.
+        let answer = unsafe { (self.api.table.ctx_set_current)(self.raw) };
+        self.check("cuCtxSetCurrent", answer)
+    }
+
+    /// Turns a status into a result; codes that mean a lost context mark it and name the running operation.
+    pub(super) fn check(&self, call: &str, answer: Status) -> Result<()> {
+        let result = status::check(self.api, call, answer);
+        if !status::is_sticky(answer) {
+            return result;
+        }
+        self.lost.store(true, Ordering::Release);
+        let operation = self.operation.lock().map(|name| *name).unwrap_or("");
+        let text = status::describe(self.api, call, answer);
+        let ordinal = self.properties.ordinal;
+        Err(Error::DeviceLost(format!("cuda:{ordinal} was lost while '{operation}' ran: {text}")))
+    }
+
+    /// Names the operation that a device fault will be reported for.
+    pub fn set_operation(&self, name: &'static str) {
+        if let Ok(mut operation) = self.operation.lock() {
+            *operation = name;
+        }
+    }
+
+    /// Whether a fault has made the context unusable.
+    pub fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
+    }
+
+    /// Live handles that refer to this context.
+    pub fn live_handles(&self) -> usize {
+        self.handles.load(Ordering::Acquire)
+    }
+
+    /// Free and total device memory in bytes.
+    pub fn memory_info(&self) -> Result<(u64, u64)> {
+        self.bind()?;
+        let (mut free, mut total) = (0usize, 0usize);
+        // SAFETY: both are live slots of the type that the call writes.
+        let answer = unsafe { (self.api.table.mem_get_info)(&mut free, &mut total) };
+        self.check("cuMemGetInfo_v2", answer)?;
+        Ok((free as u64, total as u64))
+    }
+
+    /// Waits for everything that was submitted to the context.
+    pub fn synchronize(&self) -> Result<()> {
+        self.bind()?;
+        // SAFETY: no arguments; the context is current.
+        let answer = unsafe { (self.api.table.ctx_synchronize)() };
+        self.check("cuCtxSynchronize", answer)
+    }
+
+    /// Destroys the state of a lost primary context, so that retaining it again gives a working one.
+    pub fn reset_lost(&self) {
+        if let Some(reset) = self.api.table.primary_ctx_reset.filter(|_| self.is_lost()) {
+            // SAFETY: the device id is valid, and handles of a lost context make no further driver calls (their
+            // drops check `is_lost`), so nothing refers to what the reset destroys.
+            unsafe { reset(self.device) };
+        }
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: pairs with the retain in `new`; every handle holds an Arc of this, so none is left.
+        unsafe { (self.api.table.primary_ctx_release)(self.device) };
+    }
+}

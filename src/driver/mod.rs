@@ -1,0 +1,21 @@
+//! The NVIDIA driver through its C API: the only home of unsafe foreign calls.
+
+#![allow(unsafe_code)]
+
+mod context;
+#[cfg(test)]
+pub(crate) mod fake;
+mod load;
+mod memory;
+mod module;
+mod nvml;
+mod status;
+mod stream;
+pub mod table;
+
+pub use context::{Context, DeviceProperties, device_count, device_properties};
+pub use load::{Api, DRIVER_VARIABLE, MINIMUM_CUDA, MINIMUM_DRIVER, RECOMMENDED_DRIVER, api, driver_version};
+pub use memory::{DeviceMemory, DevicePtr, PinnedMemory};
+pub(crate) use module::PackedArguments;
+pub use module::{Function, Grid, Module};
+pub use stream::{Event, Stream};

@@ -1,0 +1,108 @@
+//! The table of element types: name, size, kernel suffix, JavaScript array.
+
+/// Element type of a tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum DType {
+    F32,
+    F64,
+    F16,
+    Bf16,
+    I64,
+    I32,
+    I16,
+    I8,
+    U64,
+    U32,
+    U16,
+    U8,
+    Bool,
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct DTypeInfo {
+    /// The type itself.
+    pub dtype: DType,
+    /// ONNX name in lower case, as `Tensor.type` gives it.
+    pub name: &'static str,
+    /// Bytes of one element.
+    pub size: usize,
+    /// Suffix in kernel names.
+    pub suffix: &'static str,
+    /// JavaScript class that holds the elements.
+    pub array: &'static str,
+}
+
+const fn row(
+    dtype: DType,
+    name: &'static str,
+    size: usize,
+    suffix: &'static str,
+    array: &'static str,
+) -> DTypeInfo {
+    DTypeInfo { dtype, name, size, suffix, array }
+}
+
+/// Every element type, in the order of [`DType`].
+pub const DTYPES: &[DTypeInfo] = &[
+    row(DType::F32, "float32", 4, "f32", "Float32Array"),
+    row(DType::F64, "float64", 8, "f64", "Float64Array"),
+    row(DType::F16, "float16", 2, "f16", "Uint16Array"),
+    row(DType::Bf16, "bfloat16", 2, "bf16", "Uint16Array"),
+    row(DType::I64, "int64", 8, "i64", "BigInt64Array"),
+    row(DType::I32, "int32", 4, "i32", "Int32Array"),
+    row(DType::I16, "int16", 2, "i16", "Int16Array"),
+    row(DType::I8, "int8", 1, "i8", "Int8Array"),
+    row(DType::U64, "uint64", 8, "u64", "BigUint64Array"),
+    row(DType::U32, "uint32", 4, "u32", "Uint32Array"),
+    row(DType::U16, "uint16", 2, "u16", "Uint16Array"),
+    row(DType::U8, "uint8", 1, "u8", "Uint8Array"),
+    row(DType::Bool, "bool", 1, "bool", "Uint8Array"),
+];
+
+impl DType {
+    /// The row of this type.
+    pub fn info(self) -> &'static DTypeInfo {
+        &DTYPES[self as usize]
+    }
+
+    /// Bytes of one element.
+    pub fn size(self) -> usize {
+        self.info().size
+    }
+
+    /// ONNX name in lower case.
+    pub fn name(self) -> &'static str {
+        self.info().name
+    }
+
+    /// Suffix in kernel names.
+    pub fn suffix(self) -> &'static str {
+        self.info().suffix
+    }
+
+    /// The type of that name.
+    pub fn from_name(name: &str) -> Option<DType> {
+        DTYPES.iter().find(|row| row.name == name).map(|row| row.dtype)
+    }
+}
+
+impl std::fmt::Display for DType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_in_the_order_of_the_enum_and_names_are_unique() {
+        for (index, row) in DTYPES.iter().enumerate() {
+            assert_eq!(row.dtype as usize, index);
+            assert_eq!(DType::from_name(row.name), Some(row.dtype));
+        }
+    }
+}

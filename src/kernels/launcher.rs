@@ -1,0 +1,203 @@
+//! Launches: kernels by name, modules loaded at first use, arguments checked against the kernel's signature.
+
+use super::registry::{self, Parameter};
+use crate::driver::{DevicePtr, Function, Grid, Module, PackedArguments};
+use crate::tensor::{DeviceBuffer, DeviceCore};
+use crate::{Error, Result};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// A kernel argument.
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
+pub enum Arg<'a> {
+    Ptr(DevicePtr),
+    U64(u64),
+    I64(i64),
+    U32(u32),
+    I32(i32),
+    F32(f32),
+    F64(f64),
+    /// A struct of 32-bit words by value.
+    Block(&'a [u32]),
+}
+
+impl Arg<'_> {
+    fn kind(&self) -> Parameter {
+        match self {
+            Arg::Ptr(_) | Arg::U64(_) | Arg::I64(_) => Parameter::Word64,
+            Arg::U32(_) | Arg::I32(_) => Parameter::Word32,
+            Arg::F32(_) => Parameter::F32,
+            Arg::F64(_) => Parameter::F64,
+            Arg::Block(words) => Parameter::Block(words.len() * 4),
+        }
+    }
+
+    fn pack(&self, packed: &mut PackedArguments) {
+        match self {
+            Arg::Ptr(ptr) => packed.push(&ptr.0.to_ne_bytes()),
+            Arg::U64(value) => packed.push(&value.to_ne_bytes()),
+            Arg::I64(value) => packed.push(&value.to_ne_bytes()),
+            Arg::U32(value) => packed.push(&value.to_ne_bytes()),
+            Arg::I32(value) => packed.push(&value.to_ne_bytes()),
+            Arg::F32(value) => packed.push(&value.to_ne_bytes()),
+            Arg::F64(value) => packed.push(&value.to_ne_bytes()),
+            Arg::Block(words) => packed.push(bytemuck::cast_slice(words)),
+        }
+    }
+}
+
+/// A scalar of the call's float type, as kernels take `alpha` and the like.
+pub fn float_arg(dtype: crate::DType, value: f64) -> Arg<'static> {
+    if dtype == crate::DType::F64 { Arg::F64(value) } else { Arg::F32(value as f32) }
+}
+
+/// A grid along x: enough blocks of `threads` for `items`, each thread taking `per_thread`.
+pub fn linear(items: u64, threads: u32, per_thread: u32) -> Result<Grid> {
+    let blocks = items.div_ceil(u64::from(threads) * u64::from(per_thread));
+    grid_x(blocks, threads, 0)
+}
+
+/// A grid of that many blocks along x, which the driver takes up to 2^31 - 1.
+pub fn grid_x(blocks: u64, threads: u32, shared: u32) -> Result<Grid> {
+    let blocks = u32::try_from(blocks).ok().filter(|count| *count <= i32::MAX as u32).ok_or_else(|| {
+        Error::ShapeMismatch(format!("the work needs {blocks} blocks, more than one launch takes"))
+    })?;
+    Ok(Grid { blocks: (blocks.max(1), 1, 1), threads, shared })
+}
+
+/// PTX text made at run time.
+pub struct Generated {
+    /// The text.
+    pub ptx: String,
+    /// Its entry.
+    pub entry: String,
+    /// The entry's parameters.
+    pub parameters: Vec<Parameter>,
+}
+
+#[derive(Clone)]
+struct Loaded {
+    function: Function,
+    parameters: Arc<[Parameter]>,
+    shared: u32,
+}
+
+/// Launches kernels on one device's stream.
+pub struct Launcher {
+    core: Arc<DeviceCore>,
+    modules: Mutex<HashMap<(&'static str, u32), Arc<Module>>>,
+    functions: Mutex<HashMap<String, Loaded>>,
+}
+
+impl Launcher {
+    /// A launcher without any module loaded.
+    pub fn new(core: Arc<DeviceCore>) -> Launcher {
+        Launcher { core, modules: Mutex::default(), functions: Mutex::default() }
+    }
+
+    /// The device's context, stream and memory.
+    pub fn core(&self) -> &Arc<DeviceCore> {
+        &self.core
+    }
+
+    /// Compute capability as 75, 80, 90.
+    pub fn compute_capability(&self) -> u32 {
+        let (major, minor) = self.core.context().properties().compute_capability;
+        major * 10 + minor
+    }
+
+    /// Number of multiprocessors.
+    pub fn multiprocessors(&self) -> u32 {
+        self.core.context().properties().multiprocessors
+    }
+
+    /// Runs `work` under a name that a device fault will be reported with.
+    pub fn named<T>(&self, name: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.core.context().set_operation(name);
+        work()
+    }
+
+    /// Device memory for intermediate values; goes back to the pool when dropped, in stream order.
+    pub fn scratch(&self, bytes: usize) -> Result<DeviceBuffer> {
+        self.core.allocate(bytes)
+    }
+
+    /// Enqueues an embedded kernel. A grid of no blocks launches nothing.
+    pub fn launch(&self, kernel: &str, grid: Grid, arguments: &[Arg]) -> Result<()> {
+        let loaded = self.lookup(kernel, || self.load(kernel))?;
+        self.enqueue(kernel, loaded, grid, arguments)
+    }
+
+    /// Enqueues a kernel whose PTX is made by `make` at first use and kept under `key`.
+    pub fn launch_generated(
+        &self,
+        key: &str,
+        make: impl FnOnce() -> Generated,
+        grid: Grid,
+        arguments: &[Arg],
+    ) -> Result<()> {
+        let loaded = self.lookup(key, || {
+            let generated = make();
+            let module = Arc::new(Module::from_ptx(self.core.context(), key, &generated.ptx)?);
+            let function = module.function(&generated.entry)?;
+            Ok(Loaded { function, parameters: generated.parameters.into(), shared: 0 })
+        })?;
+        self.enqueue(key, loaded, grid, arguments)
+    }
+
+    /// Registers per thread and bytes of local memory of an embedded kernel.
+    pub fn resources(&self, kernel: &str) -> Result<(u32, u32)> {
+        self.lookup(kernel, || self.load(kernel))?.function.resources()
+    }
+
+    fn lookup(&self, key: &str, load: impl FnOnce() -> Result<Loaded>) -> Result<Loaded> {
+        let mut functions = self.functions.lock().map_err(poisoned)?;
+        if let Some(loaded) = functions.get(key) {
+            return Ok(loaded.clone());
+        }
+        let loaded = load()?;
+        functions.insert(key.to_string(), loaded.clone());
+        Ok(loaded)
+    }
+
+    fn load(&self, kernel: &str) -> Result<Loaded> {
+        let (source, entry) = registry::find(kernel, self.compute_capability())?;
+        let mut modules = self.modules.lock().map_err(poisoned)?;
+        let key = (source.family, source.level);
+        let module = match modules.get(&key) {
+            Some(module) => module.clone(),
+            None => {
+                let module = Arc::new(Module::from_ptx(self.core.context(), source.family, source.ptx)?);
+                modules.insert(key, module.clone());
+                module
+            }
+        };
+        Ok(Loaded { function: module.function(entry.name)?, parameters: entry.parameters.into(), shared: 0 })
+    }
+
+    fn enqueue(&self, key: &str, loaded: Loaded, grid: Grid, arguments: &[Arg]) -> Result<()> {
+        let kinds: Vec<Parameter> = arguments.iter().map(Arg::kind).collect();
+        if kinds[..] != loaded.parameters[..] {
+            let wanted = &loaded.parameters;
+            return Err(Error::Internal(format!(
+                "kernel '{key}' takes {wanted:?}, the launch gives {kinds:?}"
+            )));
+        }
+        if grid.shared > 48 * 1024 && loaded.shared < grid.shared {
+            loaded.function.allow_shared(grid.shared)?;
+            if let Some(entry) = self.functions.lock().map_err(poisoned)?.get_mut(key) {
+                entry.shared = grid.shared;
+            }
+        }
+        let mut packed = PackedArguments::default();
+        for argument in arguments {
+            argument.pack(&mut packed);
+        }
+        loaded.function.launch(self.core.stream(), grid, &mut packed)
+    }
+}
+
+fn poisoned<T>(_: T) -> Error {
+    Error::Internal("a lock was poisoned by an earlier panic".into())
+}

@@ -1,0 +1,116 @@
+//! The kernel table, derived from the embedded PTX by build.rs, and the choice of level for a device.
+
+use crate::{Error, Result};
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// Kind and size of a kernel parameter as the PTX declares it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parameter {
+    /// A pointer or a 64-bit integer.
+    Word64,
+    /// A 32-bit integer.
+    Word32,
+    /// A float32.
+    F32,
+    /// A float64.
+    F64,
+    /// A struct by value of that many bytes.
+    Block(usize),
+}
+
+/// A kernel in a module.
+#[derive(Debug)]
+pub struct Entry {
+    /// Name, `op_dtype[_variant]`.
+    pub name: &'static str,
+    /// Parameters in order.
+    pub parameters: &'static [Parameter],
+}
+
+/// One PTX file.
+#[derive(Debug)]
+pub struct ModuleSource {
+    /// Family: the file's name.
+    pub family: &'static str,
+    /// Lowest compute capability that takes it, as 75, 80, 90.
+    pub level: u32,
+    /// Whether only exactly that compute capability takes it (sm_90a).
+    pub exact: bool,
+    /// The text.
+    pub ptx: &'static str,
+    /// Its kernels.
+    pub entries: &'static [Entry],
+}
+
+include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
+
+impl ModuleSource {
+    fn fits(&self, compute_capability: u32) -> bool {
+        if self.exact { self.level == compute_capability } else { self.level <= compute_capability }
+    }
+}
+
+type Index = HashMap<&'static str, Vec<(&'static ModuleSource, &'static Entry)>>;
+
+/// The kernel of that name at the highest level that the device takes.
+pub fn find(name: &str, compute_capability: u32) -> Result<(&'static ModuleSource, &'static Entry)> {
+    static INDEX: OnceLock<Index> = OnceLock::new();
+    let index = INDEX.get_or_init(|| {
+        let mut index = Index::new();
+        for module in MODULES {
+            for entry in module.entries {
+                index.entry(entry.name).or_default().push((module, entry));
+            }
+        }
+        index
+    });
+    let candidates = index.get(name).ok_or_else(|| Error::Internal(format!("no kernel '{name}'")))?;
+    let fitting = candidates.iter().filter(|(module, _)| module.fits(compute_capability));
+    fitting.max_by_key(|(module, _)| (module.exact, module.level)).copied().ok_or_else(|| {
+        let lowest = candidates.iter().map(|(module, _)| module.level).min().unwrap_or(0);
+        Error::UnsupportedOp(format!(
+            "kernel '{name}' needs compute capability {}.{}, the device has {}.{}",
+            lowest / 10,
+            lowest % 10,
+            compute_capability / 10,
+            compute_capability % 10
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_stay_at_the_documented_floor() {
+        for module in MODULES {
+            let version = module.ptx.lines().find_map(|line| line.strip_prefix(".version ")).unwrap();
+            let expected = if module.exact { "8.0" } else { "7.0" };
+            assert_eq!(version.trim(), expected, "{} sm_{}", module.family, module.level);
+            let target = format!(".target sm_{}{}", module.level, if module.exact { "a" } else { "" });
+            assert!(module.ptx.lines().any(|line| line.trim() == target), "{}: {target}", module.family);
+            assert!(!module.entries.is_empty(), "{}", module.family);
+        }
+    }
+
+    #[test]
+    fn a_kernel_has_one_signature_at_every_level() {
+        for module in MODULES {
+            for entry in module.entries {
+                let other = find(entry.name, 999).unwrap().1;
+                assert_eq!(entry.parameters, other.parameters, "{}", entry.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_family_has_a_form_for_the_baseline() {
+        for module in MODULES {
+            for entry in module.entries {
+                assert!(find(entry.name, 75).is_ok() || module.exact, "{} has no sm_75 form", entry.name);
+            }
+        }
+    }
+}

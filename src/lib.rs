@@ -1,0 +1,23 @@
+//! GPU inference and numerics that need nothing but the NVIDIA driver.
+//!
+//! The modules stand in layers, each using only those below it: `node` and [`capi`], then [`runtime`], [`ops`],
+//! [`kernels`] and [`cpu`], [`tensor`], [`driver`].
+
+#![deny(unsafe_code)]
+
+pub mod capi;
+pub mod cpu;
+pub mod driver;
+mod dtype;
+mod error;
+pub mod kernels;
+#[cfg(feature = "node")]
+mod node;
+pub mod ops;
+pub mod runtime;
+pub mod shape;
+pub mod tensor;
+
+pub use dtype::{DTYPES, DType, DTypeInfo};
+pub use error::{CODES, Error, ErrorCode, Result};
+pub use tensor::Tensor;

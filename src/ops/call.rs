@@ -1,0 +1,116 @@
+//! A call: an op, its operands' types and dims and its attributes, checked as a whole before any work.
+
+use super::spec::{Meta, OpSpec};
+use super::{Attrs, Raw, find};
+use crate::kernels::Launcher;
+use crate::tensor::Tensor;
+use crate::{Error, Result, invalid};
+
+/// A checked call. Making one allocates nothing and touches no device.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The op.
+    pub spec: &'static OpSpec,
+    /// Operands' types and dims, `None` for optional ones left out; as long as the op's list.
+    pub inputs: Vec<Option<Meta>>,
+    /// Attributes with defaults filled in.
+    pub attrs: Attrs,
+    /// Results' types and dims.
+    pub outputs: Vec<Meta>,
+}
+
+impl Call {
+    /// Checks a call. Errors name the op, the argument, what was expected and what came.
+    pub fn new(op: &str, inputs: Vec<Option<Meta>>, options: &[(String, Raw)]) -> Result<Call> {
+        let spec = find(op)?;
+        let inputs = check_operands(spec, inputs)?;
+        let attrs = Attrs::parse(spec, options)?;
+        let outputs = (spec.shape)(spec, &inputs, &attrs)?;
+        for meta in &outputs {
+            crate::shape::element_count(spec.name, &meta.dims)?;
+        }
+        Ok(Call { spec, inputs, attrs, outputs })
+    }
+
+    /// The operand at that position; the call was checked, so required ones are there.
+    pub fn input(&self, index: usize) -> &Meta {
+        self.inputs[index].as_ref().expect("required operand was checked")
+    }
+
+    /// The first result.
+    pub fn output(&self) -> &Meta {
+        &self.outputs[0]
+    }
+
+    /// Element type that the call computes in: that of its first operand.
+    pub fn dtype(&self) -> crate::DType {
+        self.input(0).dtype
+    }
+
+    /// Runs the CPU form on host tensors. Blocks until done; use on a compute thread.
+    pub fn run_cpu(&self, inputs: &[Option<Tensor>]) -> Result<Vec<Tensor>> {
+        let mut outputs = self.outputs.iter().map(Tensor::host_buffer).collect::<Result<Vec<_>>>()?;
+        {
+            let views = inputs
+                .iter()
+                .map(|input| input.as_ref().map(Tensor::host_view).transpose())
+                .collect::<Result<Vec<_>>>()?;
+            let mut out: Vec<_> =
+                outputs.iter_mut().zip(&self.outputs).map(|(buffer, meta)| buffer.view_mut(meta)).collect();
+            (self.spec.cpu)(self, &views, &mut out)?;
+        }
+        Ok(outputs
+            .into_iter()
+            .zip(&self.outputs)
+            .map(|(buffer, meta)| Tensor::from_host(buffer, meta))
+            .collect())
+    }
+
+    /// Enqueues the GPU form on device tensors of that launcher. Returns before the work is done.
+    pub fn run_cuda(&self, launcher: &Launcher, inputs: &[Option<Tensor>]) -> Result<Vec<Tensor>> {
+        let outputs = self
+            .outputs
+            .iter()
+            .map(|meta| Tensor::device(launcher.core(), meta))
+            .collect::<Result<Vec<_>>>()?;
+        let views = inputs
+            .iter()
+            .map(|input| input.as_ref().map(|tensor| tensor.device_view(launcher.core())).transpose())
+            .collect::<Result<Vec<_>>>()?;
+        let out =
+            outputs.iter().map(|tensor| tensor.device_view(launcher.core())).collect::<Result<Vec<_>>>()?;
+        launcher.named(self.spec.name, || (self.spec.cuda)(self, launcher, &views, &out))?;
+        Ok(outputs)
+    }
+}
+
+fn check_operands(spec: &OpSpec, mut inputs: Vec<Option<Meta>>) -> Result<Vec<Option<Meta>>> {
+    if inputs.len() > spec.operands.len() {
+        return invalid!("{}: takes {} operands, got {}", spec.name, spec.operands.len(), inputs.len());
+    }
+    inputs.resize(spec.operands.len(), None);
+    let mut common = None;
+    for (operand, input) in spec.operands.iter().zip(&inputs) {
+        let Some(meta) = input else {
+            if operand.required {
+                return invalid!("{}: operand '{}' is missing", spec.name, operand.name);
+            }
+            continue;
+        };
+        crate::shape::element_count(&format!("{}: '{}'", spec.name, operand.name), &meta.dims)?;
+        if !spec.dtypes.contains(&meta.dtype) {
+            return Err(unsupported(spec, operand.name, meta));
+        }
+        let (first, dtype) = *common.get_or_insert((operand.name, meta.dtype));
+        if dtype != meta.dtype {
+            let (op, name, got) = (spec.name, operand.name, meta.dtype);
+            return invalid!("{op}: '{first}' is {dtype}, so '{name}' must be {dtype} too, got {got}");
+        }
+    }
+    Ok(inputs)
+}
+
+fn unsupported(spec: &OpSpec, operand: &str, meta: &Meta) -> Error {
+    let taken = spec.dtypes.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
+    Error::UnsupportedDtype(format!("{}: '{operand}' must be one of {taken}, got {}", spec.name, meta.dtype))
+}

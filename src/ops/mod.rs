@@ -1,0 +1,56 @@
+//! The op table. Each family's file holds its specs, shape rules, CPU forms and GPU launches.
+
+mod attrs;
+mod call;
+mod spec;
+
+pub mod unary;
+
+pub use attrs::{Attrs, COMMON_OPTIONS, Raw, nearest};
+pub use call::Call;
+pub use spec::*;
+
+use crate::dtype::DType;
+use crate::{Error, Result};
+
+/// Element types of the numeric ops.
+pub const FLOATS: &[DType] = &[DType::F32, DType::F64];
+
+/// The families' lists, in the order of docs/ops.md.
+const FAMILIES: &[&[OpSpec]] = &[unary::OPS];
+
+/// Every op, family by family.
+pub fn all() -> impl Iterator<Item = &'static OpSpec> {
+    FAMILIES.iter().flat_map(|family| family.iter())
+}
+
+/// The op of that name, or an error with the nearest known name.
+pub fn find(name: &str) -> Result<&'static OpSpec> {
+    if let Some(spec) = all().find(|spec| spec.name == name) {
+        return Ok(spec);
+    }
+    let known: Vec<&str> = all().map(|spec| spec.name).collect();
+    let hint = nearest(name, &known).map(|guess| format!(", did you mean '{guess}'?")).unwrap_or_default();
+    Err(Error::UnsupportedOp(format!("unknown op '{name}'{hint}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_complete_and_names_are_unique() {
+        let mut names = std::collections::HashSet::new();
+        for spec in all() {
+            assert!(names.insert(spec.name), "{} appears twice", spec.name);
+            assert!(spec.doc.ends_with('.'), "{}: the doc line is a sentence", spec.name);
+            assert!(!spec.dtypes.is_empty(), "{}", spec.name);
+            let optional_first = spec.operands.windows(2).any(|pair| !pair[0].required && pair[1].required);
+            assert!(!optional_first, "{}: required operands come first", spec.name);
+            for attribute in spec.attributes {
+                assert!(!COMMON_OPTIONS.contains(&attribute.name), "{}.{}", spec.name, attribute.name);
+                assert!(attribute.doc.ends_with('.'), "{}.{}", spec.name, attribute.name);
+            }
+        }
+    }
+}

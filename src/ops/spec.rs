@@ -1,0 +1,182 @@
+//! What an operation is: the row type of the op table and the parts it is made of.
+
+use super::{Attrs, Call};
+use crate::dtype::DType;
+use crate::kernels::Launcher;
+use crate::shape::Dims;
+use crate::tensor::{DeviceView, HostView, HostViewMut};
+use crate::{Result, mismatch};
+
+/// Element type and dims of one operand or result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meta {
+    /// Element type.
+    pub dtype: DType,
+    /// Dims, outermost first.
+    pub dims: Dims,
+}
+
+impl Meta {
+    /// A description from its parts.
+    pub fn new(dtype: DType, dims: impl Into<Dims>) -> Meta {
+        Meta { dtype, dims: dims.into() }
+    }
+
+    /// Number of elements. The dims were checked when the tensor was made.
+    pub fn size(&self) -> usize {
+        crate::shape::size_of(&self.dims)
+    }
+}
+
+/// A named tensor argument. Required ones are positional in JavaScript, optional ones are options.
+#[derive(Debug, Clone, Copy)]
+pub struct Operand {
+    /// Name in messages and, for optional ones, the option's name.
+    pub name: &'static str,
+    /// Whether the call must give it.
+    pub required: bool,
+}
+
+/// A positional operand.
+pub const fn required(name: &'static str) -> Operand {
+    Operand { name, required: true }
+}
+
+/// An operand given as an option.
+pub const fn optional(name: &'static str) -> Operand {
+    Operand { name, required: false }
+}
+
+/// Kind and default of an attribute.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// `true` or `false`.
+    Bool(bool),
+    /// An integer, with its default; `None` makes it mandatory.
+    Int(Option<i64>),
+    /// A list of integers that may be left out.
+    Ints,
+    /// A number, with its default.
+    Float(f64),
+    /// One of the words; the first is the default.
+    Choice(&'static [&'static str]),
+}
+
+/// An option of an op that is not a tensor.
+#[derive(Debug, Clone, Copy)]
+pub struct Attribute {
+    /// Name of the option.
+    pub name: &'static str,
+    /// Kind and default.
+    pub kind: Kind,
+    /// One sentence for the typings and docs/ops.md.
+    pub doc: &'static str,
+}
+
+/// An attribute from its parts.
+pub const fn attribute(name: &'static str, kind: Kind, doc: &'static str) -> Attribute {
+    Attribute { name, kind, doc }
+}
+
+/// How far a result may lie from the float64 oracle. The tests hold the numbers that belong to each level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tolerance {
+    /// Bit for bit, but for the sign of zero and the payload of NaN.
+    Exact,
+    /// One correctly rounded operation or a picked element's mean: half a unit in the last place.
+    Rounded,
+    /// A function approximated to a few units in the last place.
+    Function,
+    /// A sum of products, bounded by its length and the magnitudes summed.
+    Accumulate,
+    /// A value normalised by sums over its row.
+    Normalized,
+}
+
+impl Tolerance {
+    /// The level's name, as the tests look it up.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tolerance::Exact => "exact",
+            Tolerance::Rounded => "rounded",
+            Tolerance::Function => "function",
+            Tolerance::Accumulate => "accumulate",
+            Tolerance::Normalized => "normalized",
+        }
+    }
+}
+
+/// Operands of a call as shape rules see them: `None` for an optional one that was left out.
+pub type Metas<'a> = &'a [Option<Meta>];
+/// Checks operands and attributes and gives the results' types and dims. Runs before any allocation.
+pub type ShapeRule = fn(&OpSpec, Metas, &Attrs) -> Result<Vec<Meta>>;
+/// The CPU form. Inputs and outputs are contiguous, row-major and aligned for their type.
+pub type CpuForm = fn(&Call, &[Option<HostView>], &mut [HostViewMut]) -> Result<()>;
+/// The GPU form: enqueues kernels on the launcher's stream. Pointers are aligned for their element only.
+pub type CudaForm = fn(&Call, &Launcher, &[Option<DeviceView>], &[DeviceView]) -> Result<()>;
+
+/// One operation. The op table, the JavaScript functions, the typings and the documents derive from these.
+pub struct OpSpec {
+    /// JavaScript name.
+    pub name: &'static str,
+    /// Tensor arguments, required ones first.
+    pub operands: &'static [Operand],
+    /// Other options.
+    pub attributes: &'static [Attribute],
+    /// Element types taken; all floating operands of a call share one.
+    pub dtypes: &'static [DType],
+    /// Shape rule.
+    pub shape: ShapeRule,
+    /// CPU form.
+    pub cpu: CpuForm,
+    /// GPU form.
+    pub cuda: CudaForm,
+    /// Accuracy promised.
+    pub tolerance: Tolerance,
+    /// One sentence: what it computes, with the ONNX operator that it follows.
+    pub doc: &'static str,
+}
+
+impl OpSpec {
+    /// The operand at that position, which is known to be there because required operands are checked first.
+    pub fn operand<'a>(&self, metas: Metas<'a>, index: usize) -> Result<&'a Meta> {
+        match metas.get(index).and_then(Option::as_ref) {
+            Some(meta) => Ok(meta),
+            None => crate::invalid!("{}: operand '{}' is missing", self.name, self.operands[index].name),
+        }
+    }
+
+    /// An error unless the operand has a rank within the range.
+    pub fn expect_rank(
+        &self,
+        index: usize,
+        meta: &Meta,
+        ranks: std::ops::RangeInclusive<usize>,
+    ) -> Result<()> {
+        if ranks.contains(&meta.dims.len()) {
+            return Ok(());
+        }
+        let wanted = if ranks.start() == ranks.end() {
+            format!("{}", ranks.start())
+        } else {
+            format!("{} to {}", ranks.start(), ranks.end())
+        };
+        let name = self.operands[index].name;
+        mismatch!("{}: '{name}' must have rank {wanted}, got dims {:?}", self.name, meta.dims)
+    }
+
+    /// An error unless the operand has exactly these dims.
+    pub fn expect_dims(&self, index: usize, meta: &Meta, dims: &[usize]) -> Result<()> {
+        if meta.dims == dims {
+            return Ok(());
+        }
+        let name = self.operands[index].name;
+        mismatch!("{}: '{name}' must have dims {dims:?}, got {:?}", self.name, meta.dims)
+    }
+}
+
+impl std::fmt::Debug for OpSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "OpSpec({})", self.name)
+    }
+}

@@ -1,0 +1,209 @@
+//! A device's memory and stream, and tensors' buffers on it.
+
+use super::pool::{MemoryStats, Pool};
+use super::staging::{CHUNK, Staging, copy_bytes};
+use crate::driver::{Context, DeviceMemory, DevicePtr, Event, PinnedMemory, Stream};
+use crate::{DType, Result};
+use std::sync::Arc;
+
+/// Context, streams and memory of one device.
+pub struct DeviceCore {
+    context: Arc<Context>,
+    stream: Stream,
+    downloads: Stream,
+    pool: Pool,
+    staging: Staging,
+}
+
+impl DeviceCore {
+    /// Opens the device of that ordinal.
+    pub fn open(ordinal: usize) -> Result<Arc<DeviceCore>> {
+        let context = Context::new(ordinal)?;
+        Ok(Arc::new(DeviceCore {
+            stream: Stream::new(&context)?,
+            downloads: Stream::new(&context)?,
+            pool: Pool::new(context.clone()),
+            staging: Staging::new(context.clone()),
+            context,
+        }))
+    }
+
+    /// The context.
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// The stream that all kernels and uploads run on.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// The device's number.
+    pub fn ordinal(&self) -> usize {
+        self.context.properties().ordinal
+    }
+
+    /// Memory figures.
+    pub fn memory_stats(&self) -> MemoryStats {
+        self.pool.stats()
+    }
+
+    /// Sets the limit in bytes on tensors and scratch memory; 0 lifts it.
+    pub fn set_memory_limit(&self, limit: u64) {
+        self.pool.set_limit(limit);
+    }
+
+    /// Returns unused device and pinned memory to the driver.
+    pub fn trim_memory(&self) {
+        self.pool.trim();
+        self.staging.trim();
+    }
+
+    /// Device memory of at least `size` bytes; its content is undefined.
+    pub fn allocate(self: &Arc<Self>, size: usize) -> Result<DeviceBuffer> {
+        Ok(DeviceBuffer { memory: Some(self.pool.take(size)?), core: self.clone() })
+    }
+
+    /// Copies plain bytes to the device in stream order. The source is free when this returns.
+    pub fn upload(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
+        for (index, piece) in source.chunks(CHUNK).enumerate() {
+            let mut block = self.staging.take(piece.len())?;
+            copy_bytes(&mut block.bytes_mut()[..piece.len()], piece)?;
+            self.stream.upload(target.offset((index * CHUNK) as u64), &block, 0, piece.len())?;
+            self.staging.give_after(&self.stream, block)?;
+        }
+        Ok(())
+    }
+
+    /// Begins copying device bytes to the host after all work submitted so far.
+    pub fn begin_download(
+        self: &Arc<Self>,
+        source: Arc<DeviceBuffer>,
+        offset: u64,
+        size: usize,
+    ) -> Result<Download> {
+        let mut early = None;
+        if size > 0 && size <= EARLY {
+            let block = self.staging.take(size)?;
+            self.stream.download(&block, 0, source.ptr().offset(offset), size)?;
+            early = Some(block);
+        }
+        let ready = Event::new(&self.context)?;
+        ready.record(&self.stream)?;
+        Ok(Download { core: self.clone(), source, offset, size, ready, early })
+    }
+
+    /// Reads device bytes after all work submitted so far. Blocks.
+    pub fn read(self: &Arc<Self>, source: DevicePtr, target: &mut [u8]) -> Result<()> {
+        for (index, piece) in target.chunks_mut(CHUNK).enumerate() {
+            let block = self.staging.take(piece.len())?;
+            self.stream.download(&block, 0, source.offset((index * CHUNK) as u64), piece.len())?;
+            self.stream.synchronize()?;
+            copy_bytes(piece, &block.bytes()[..piece.len()])?;
+            self.staging.give(block);
+        }
+        Ok(())
+    }
+}
+
+/// Results up to this size are copied on the compute stream, without a second wait.
+const EARLY: usize = 1 << 20;
+
+/// A copy to the host that is under way.
+pub struct Download {
+    core: Arc<DeviceCore>,
+    source: Arc<DeviceBuffer>,
+    offset: u64,
+    size: usize,
+    ready: Event,
+    early: Option<PinnedMemory>,
+}
+
+impl Download {
+    /// Bytes that `finish` writes.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Waits for the data and writes it to `target`, which has the size asked for.
+    pub fn finish(mut self, target: &mut [u8]) -> Result<()> {
+        self.ready.synchronize()?;
+        let staging = &self.core.staging;
+        if let Some(block) = self.early.take() {
+            copy_bytes(target, &block.bytes()[..self.size])?;
+            staging.give(block);
+            return Ok(());
+        }
+        self.pieces(target)
+    }
+
+    /// Two blocks in turn: the device fills one while the other is copied out.
+    fn pieces(&self, target: &mut [u8]) -> Result<()> {
+        let staging = &self.core.staging;
+        let downloads = &self.core.downloads;
+        let mut pending: Option<(Event, PinnedMemory, &mut [u8])> = None;
+        for (index, piece) in target.chunks_mut(CHUNK).enumerate() {
+            let block = staging.take(piece.len())?;
+            let from = self.source.ptr().offset(self.offset + (index * CHUNK) as u64);
+            downloads.download(&block, 0, from, piece.len())?;
+            let event = Event::new(&self.core.context)?;
+            event.record(downloads)?;
+            if let Some(previous) = pending.replace((event, block, piece)) {
+                collect(staging, previous)?;
+            }
+        }
+        pending.map_or(Ok(()), |last| collect(staging, last))
+    }
+
+    /// Waits and copies straight into pinned memory that the caller owns.
+    pub fn finish_pinned(self, target: &PinnedMemory) -> Result<()> {
+        self.ready.synchronize()?;
+        let from = self.source.ptr().offset(self.offset);
+        self.core.downloads.download(target, 0, from, self.size)?;
+        self.core.downloads.synchronize()
+    }
+}
+
+fn collect(staging: &Staging, (event, block, piece): (Event, PinnedMemory, &mut [u8])) -> Result<()> {
+    event.synchronize()?;
+    copy_bytes(piece, &block.bytes()[..piece.len()])?;
+    staging.give(block);
+    Ok(())
+}
+
+/// A block of a device's pool; goes back to it when dropped.
+pub struct DeviceBuffer {
+    memory: Option<DeviceMemory>,
+    core: Arc<DeviceCore>,
+}
+
+impl DeviceBuffer {
+    /// Start of the block, 256-byte aligned.
+    pub fn ptr(&self) -> DevicePtr {
+        self.memory.as_ref().map_or(DevicePtr::NULL, DeviceMemory::ptr)
+    }
+
+    /// The device that holds it.
+    pub fn core(&self) -> &Arc<DeviceCore> {
+        &self.core
+    }
+}
+
+impl Drop for DeviceBuffer {
+    fn drop(&mut self) {
+        if let Some(memory) = self.memory.take() {
+            self.core.pool.give(memory);
+        }
+    }
+}
+
+/// A contiguous row-major tensor in device memory.
+#[derive(Clone, Copy)]
+pub struct DeviceView<'a> {
+    /// Dims, outermost first.
+    pub dims: &'a [usize],
+    /// Element type.
+    pub dtype: DType,
+    /// Address of the first element.
+    pub ptr: DevicePtr,
+}

@@ -1,0 +1,117 @@
+//! Page-locked blocks for copies to and from plain host memory.
+//!
+//! A plain array is copied through blocks of [`CHUNK`] bytes: several threads fill one while the device reads another.
+
+use crate::driver::{Context, Event, PinnedMemory, Stream};
+use crate::{Error, Result};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+/// Largest staged piece in bytes.
+pub const CHUNK: usize = 8 << 20;
+/// Blocks in flight before the copying thread waits.
+const DEPTH: usize = 4;
+/// Pinned bytes kept for reuse.
+const KEEP: usize = 128 << 20;
+
+#[derive(Default)]
+struct State {
+    free: Vec<PinnedMemory>,
+    kept: usize,
+    /// Blocks that the device may still read, oldest first.
+    busy: VecDeque<(Event, PinnedMemory)>,
+}
+
+/// Page-locked blocks of one device.
+pub struct Staging {
+    context: Arc<Context>,
+    state: Mutex<State>,
+}
+
+fn class_of(size: usize) -> usize {
+    size.next_power_of_two().clamp(4096, CHUNK)
+}
+
+impl Staging {
+    /// No blocks yet.
+    pub fn new(context: Arc<Context>) -> Staging {
+        Staging { context, state: Mutex::default() }
+    }
+
+    /// A block of at least `size` bytes, up to [`CHUNK`].
+    pub fn take(&self, size: usize) -> Result<PinnedMemory> {
+        let class = class_of(size);
+        let kept = self.with(|state| {
+            let index = state.free.iter().position(|block| block.size() == class)?;
+            state.kept -= class;
+            Some(state.free.swap_remove(index))
+        });
+        kept.map_or_else(|| PinnedMemory::new(&self.context, class), Ok)
+    }
+
+    /// Takes back a block that no device work uses any more.
+    pub fn give(&self, block: PinnedMemory) {
+        self.with(|state| {
+            if state.kept + block.size() <= KEEP {
+                state.kept += block.size();
+                state.free.push(block);
+            }
+        });
+    }
+
+    /// Takes back a block once the work submitted to the stream so far is done.
+    pub fn give_after(&self, stream: &Stream, block: PinnedMemory) -> Result<()> {
+        let event = Event::new(&self.context)?;
+        event.record(stream)?;
+        self.with(|state| state.busy.push_back((event, block)));
+        self.reap(DEPTH)
+    }
+
+    /// Collects finished blocks and waits while more than `allowed` are in flight.
+    fn reap(&self, allowed: usize) -> Result<()> {
+        loop {
+            let Some((event, block)) = self.with(|state| state.busy.pop_front()) else { return Ok(()) };
+            let remaining = self.with(|state| state.busy.len());
+            if remaining >= allowed {
+                event.synchronize()?;
+            } else if !event.is_done()? {
+                self.with(|state| state.busy.push_front((event, block)));
+                return Ok(());
+            }
+            self.give(block);
+        }
+    }
+
+    /// Frees every block that is not in flight.
+    pub fn trim(&self) {
+        let freed = self.with(|state| {
+            state.kept = 0;
+            std::mem::take(&mut state.free)
+        });
+        drop(freed);
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        change(&mut self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+}
+
+/// Copies bytes with several threads when there are many.
+pub fn copy_bytes(target: &mut [u8], source: &[u8]) -> Result<()> {
+    const PIECE: usize = 1 << 20;
+    if target.len() != source.len() {
+        return Err(Error::Internal(format!("copy of {} bytes into {}", source.len(), target.len())));
+    }
+    if source.len() <= 2 * PIECE {
+        target.copy_from_slice(source);
+        return Ok(());
+    }
+    crate::cpu::install(|| {
+        use rayon::prelude::*;
+        target
+            .par_chunks_mut(PIECE)
+            .zip(source.par_chunks(PIECE))
+            .for_each(|(to, from)| to.copy_from_slice(from));
+    });
+    Ok(())
+}
