@@ -1,0 +1,30 @@
+// What a benchmark case is. The suites hold nothing but cases; the torch peer reads the same ones as JSON.
+
+/**
+ * @typedef {object} Case
+ * @property {string} name
+ * @property {string} op                            an op of the package, or 'upload', 'download'
+ * @property {number[][]} inputs                    dims of the required operands
+ * @property {'float32' | 'float64'} type
+ * @property {Record<string, unknown>} [options]
+ * @property {Record<string, number[]>} [operands]  dims of tensors given as options
+ * @property {'pinned' | 'plain'} [memory]          host memory of a copy
+ * @property {{ flops?: number, bytes?: number }} work  of one call
+ * @property {Bar} [bar]
+ *
+ * @typedef {{ of: 'peer' | 'limit', least: number }} Bar  least speed, as a share of the peer's or of the limit
+ *
+ * @typedef {object} Suite
+ * @property {string} name
+ * @property {string} title
+ * @property {{ cuda: Case[], cpu: Case[], smoke: Case[] }} cases  by what is measured; smoke: tiny, on any device
+ */
+
+import conv from './suites/conv.mjs';
+import copies from './suites/copies.mjs';
+import elementwise from './suites/elementwise.mjs';
+import matmul from './suites/matmul.mjs';
+import median from './suites/median.mjs';
+
+/** @type {Suite[]} */
+export const SUITES = [matmul, conv, elementwise, median, copies];

@@ -1,0 +1,62 @@
+// Operands of a case: seeded random values, on the device that is measured.
+
+const BLOCK = 1_048_573;
+const ARRAYS = { float32: Float32Array, float64: Float64Array };
+
+/** @param {number[]} dims */
+export const sizeOf = (dims) => dims.reduce((product, dim) => product * dim, 1);
+
+/** @param {'float32' | 'float64'} type */
+export const bytesPerElement = (type) => ARRAYS[type].BYTES_PER_ELEMENT;
+
+/** Values in -1 to 1 from a linear congruential generator. */
+function fillRandom(/** @type {Float32Array | Float64Array} */ array, seed = 1) {
+  let state = seed >>> 0;
+  for (let i = 0; i < array.length; i++) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    array[i] = state / 2 ** 31 - 1;
+  }
+}
+
+/**
+ * Random values in place. A block of prime length is repeated, which is quick and puts different values above each
+ * other in any matrix.
+ * @template {Float32Array | Float64Array} A
+ * @param {A} array @param {number} [seed] @returns {A}
+ */
+export function randomise(array, seed) {
+  const block = array.subarray(0, Math.min(BLOCK, array.length));
+  fillRandom(block, seed);
+  for (let start = block.length; start < array.length; start += block.length) {
+    array.set(block.subarray(0, array.length - start), start);
+  }
+  return array;
+}
+
+/**
+ * @typedef {import('../index.mjs').Tensor} Tensor
+ * @typedef {typeof import('../index.mjs')} Api
+ * @typedef {import('./cases.mjs').Case} Case
+ */
+
+/**
+ * Required operands as a list, optional ones by their option's name, all on the device.
+ * @param {Api} api @param {Case} one @param {string} device
+ * @returns {Promise<{ inputs: Tensor[], operands: Record<string, Tensor>, dispose(): void }>}
+ */
+export async function makeOperands({ Tensor }, one, device) {
+  let seed = 0;
+  const make = async (/** @type {number[]} */ dims) => {
+    const data = randomise(new ARRAYS[one.type](sizeOf(dims)), ++seed);
+    const onHost = new Tensor(one.type, data, dims);
+    return onHost.to(device);
+  };
+  /** @type {Tensor[]} */
+  const inputs = [];
+  for (const dims of one.inputs) inputs.push(await make(dims));
+  /** @type {Record<string, Tensor>} */
+  const operands = {};
+  for (const [name, dims] of Object.entries(one.operands ?? {})) operands[name] = await make(dims);
+  const dispose = () => [...inputs, ...Object.values(operands)].forEach((tensor) => tensor.dispose());
+  return { inputs, operands, dispose };
+}

@@ -1,0 +1,82 @@
+// Our side of a case: operands made, the op timed by the device's events where it can be, by the host's clock always.
+import { timeOnDevice, timeOnHost } from './harness.mjs';
+import { bytesPerElement, makeOperands, randomise, sizeOf } from './inputs.mjs';
+
+const IN_FLIGHT = { least: 2, most: 16, bytes: 2 ** 30 };
+
+/**
+ * @typedef {import('./cases.mjs').Case} Case
+ * @typedef {import('./harness.mjs').Timing} Timing
+ * @typedef {typeof import('../index.mjs')} Api
+ * @typedef {(op: string, inputs: unknown[], options: object, repeats: number) => Promise<number[]>} DeviceTimer
+ */
+
+/** The package's own event timer, if this build has one. @returns {Promise<DeviceTimer | undefined>} */
+export async function loadDeviceTimer() {
+  try {
+    return /** @type {{ timeOnDevice?: DeviceTimer }} */ (await import('../lib/internal.js')).timeOnDevice;
+  } catch (error) {
+    if (/** @type {{ code?: string }} */ (error).code === 'ERR_MODULE_NOT_FOUND') return undefined;
+    throw error;
+  }
+}
+
+/** Calls in flight at once: enough to keep a GPU busy, bounded by the memory that they hold. */
+function inFlightFor(/** @type {Case} */ { work, type, inputs }, /** @type {string} */ device) {
+  if (device === 'cpu') return 1;
+  const held = work.bytes ?? inputs.reduce((sum, dims) => sum + sizeOf(dims), 0) * bytesPerElement(type);
+  return Math.max(IN_FLIGHT.least, Math.min(IN_FLIGHT.most, Math.floor(IN_FLIGHT.bytes / held)));
+}
+
+/**
+ * @param {Api} api @param {Case} one
+ * @param {{ device: string, once: boolean, deviceTimer?: DeviceTimer }} options
+ * @returns {Promise<{ call: Timing, device?: Timing }>}  call: through JavaScript, promises included
+ */
+export async function measure(api, one, options) {
+  if (one.op === 'upload') return { call: await timeUpload(api, one, options) };
+  if (one.op === 'download') return { call: await timeDownload(api, one, options) };
+  return timeOp(api, one, options);
+}
+
+/**
+ * @param {Api} api @param {Case} one @param {{ device: string, once: boolean, deviceTimer?: DeviceTimer }} options
+ */
+async function timeOp(api, one, { device, once, deviceTimer }) {
+  const { inputs, operands, dispose } = await makeOperands(api, one, device);
+  const options = { ...one.options, ...operands };
+  const op = /** @type {Record<string, Function>} */ (/** @type {unknown} */ (api))[one.op];
+  try {
+    const call = await timeOnHost(async () => (await op(...inputs, options)).dispose(), {
+      inFlight: inFlightFor(one, device),
+      once,
+    });
+    if (device === 'cpu' || !deviceTimer) return { call };
+    return { call, device: await timeOnDevice((repeats) => deviceTimer(one.op, inputs, options, repeats), { once }) };
+  } finally {
+    dispose();
+  }
+}
+
+/** @param {Api} api @param {Case} one @param {{ device: string, once: boolean }} options */
+async function timeUpload(api, one, { device, once }) {
+  const [dims] = one.inputs;
+  const length = sizeOf(dims);
+  const data = randomise(one.memory === 'pinned' ? api.allocPinned(one.type, length) : new Float32Array(length));
+  const onHost = new api.Tensor(one.type, data, dims);
+  const call = async () => {
+    const copy = await onHost.to(device);
+    if (copy !== onHost) copy.dispose();
+  };
+  return timeOnHost(call, { inFlight: inFlightFor(one, device), once });
+}
+
+/** @param {Api} api @param {Case} one @param {{ device: string, once: boolean }} options */
+async function timeDownload(api, one, { device, once }) {
+  const { inputs: [tensor], dispose } = await makeOperands(api, one, device);
+  try {
+    return await timeOnHost(() => tensor.getData(), { inFlight: inFlightFor(one, device), once });
+  } finally {
+    dispose();
+  }
+}

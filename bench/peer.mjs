@@ -1,0 +1,65 @@
+// PyTorch as the peer: one child process for the whole run, asked case by case so that both sides meet the same clocks.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const SCRIPT = fileURLToPath(new URL('./peers/torch_peer.py', import.meta.url));
+
+/** @typedef {{ ms: number, how: string }} PeerTiming */
+
+export class Peer {
+  #child;
+  #lines;
+
+  /** What answered: versions and limits that it measured. @type {Record<string, any>} */
+  hello = {};
+
+  /** @param {string} python @param {string} device */
+  constructor(python, device) {
+    this.#child = spawn(python, [SCRIPT, device], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { ...process.env, PYTHONWARNINGS: 'ignore' },
+    });
+    this.#child.on('error', () => {});
+    this.#child.stdin.on('error', () => {});
+    this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
+  }
+
+  /**
+   * Starts it; gives the reason as text where it cannot serve.
+   * @param {{ python: string, device: string }} options
+   * @returns {Promise<{ peer?: Peer, reason?: string }>}
+   */
+  static async start({ python, device }) {
+    const peer = new Peer(python, device);
+    const hello = await peer.#answer();
+    if (!hello) return { reason: `${python} did not start` };
+    if (hello.error) {
+      await peer.stop();
+      return { reason: hello.error };
+    }
+    peer.hello = hello;
+    return { peer };
+  }
+
+  /** @param {import('./cases.mjs').Case} one @returns {Promise<PeerTiming | undefined>} */
+  async time(one) {
+    this.#child.stdin.write(`${JSON.stringify(one)}\n`);
+    const answer = await this.#answer();
+    if (!answer) throw new Error('the peer ended early');
+    return answer.error ? undefined : answer;
+  }
+
+  async stop() {
+    if (this.#child.exitCode !== null || this.#child.pid === undefined) return;
+    this.#child.stdin.end();
+    await once(this.#child, 'exit');
+  }
+
+  /** @returns {Promise<any>} */
+  async #answer() {
+    const { value, done } = await this.#lines.next();
+    return done ? undefined : JSON.parse(value);
+  }
+}

@@ -1,0 +1,208 @@
+"""The peer of the benchmarks: the same cases by PyTorch (cuBLAS, cuDNN) in a child process.
+
+    python3 torch_peer.py cuda:0
+
+Greets with one JSON line, then answers each case, a JSON line on standard input, with a line {"ms", "how"} or
+{"error"}. float32 means float32 here too: TF32 is off. Each figure is the best of the forms that a user could pick.
+"""
+import json
+import statistics
+import sys
+import time
+
+SAMPLES = 9
+SAMPLE_MS = 40
+WARM_UP_MS = 100
+MOST_CALLS = 1000
+CALLS_IN_GRAPH = 20
+COPY_ELEMENTS = 1 << 30
+
+
+def say(message):
+    print(json.dumps(message), flush=True)
+
+
+def open_device(name):
+    """torch and the device, or an error that says what is missing."""
+    try:
+        import torch
+    except ImportError:
+        raise RuntimeError("Python has no torch") from None
+    if name != "cpu" and not torch.cuda.is_available():
+        raise RuntimeError(f"torch {torch.__version__} sees no GPU")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    torch.manual_seed(0)
+    if name != "cpu":
+        torch.cuda.set_device(name)
+    return torch, torch.device(name)
+
+
+class Clock:
+    """Median milliseconds of one call."""
+
+    def __init__(self, torch, device):
+        self.torch, self.cuda = torch, device.type == "cuda"
+
+    def host(self, call, count):
+        start = time.perf_counter()
+        for _ in range(count):
+            call()
+        if self.cuda:
+            self.torch.cuda.synchronize()
+        return (time.perf_counter() - start) * 1000 / count
+
+    def events(self, call, count):
+        start, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        for _ in range(count):
+            call()
+        end.record()
+        end.synchronize()
+        return start.elapsed_time(end) / count
+
+    def time(self, call, by_host=False):
+        sample = self.events if self.cuda and not by_host else self.host
+        call()
+        per_call = max(sample(call, 3), 1e-4)
+        sample(call, min(MOST_CALLS, int(WARM_UP_MS / per_call) + 1))
+        count = min(MOST_CALLS, int(SAMPLE_MS / per_call) + 1)
+        return statistics.median(sample(call, count) for _ in range(SAMPLES))
+
+    def in_graph(self, call):
+        """The same from a captured graph, which spares the launches' cost; None where it cannot be captured."""
+        if not self.cuda:
+            return None
+        try:
+            graph = self.torch.cuda.CUDAGraph()
+            with self.torch.cuda.graph(graph):
+                for _ in range(CALLS_IN_GRAPH):
+                    call()
+            return self.time(graph.replay) / CALLS_IN_GRAPH
+        except RuntimeError:
+            self.torch.cuda.synchronize()
+            return None
+
+
+def matmul_forms(torch, inputs, options, operands):
+    a, b = inputs
+    if options.get("transB"):
+        b = b.mT
+    yield "torch.matmul", lambda: a @ b
+
+
+def conv_forms(torch, inputs, options, operands):
+    top, left, bottom, right = options["pads"]
+    assert (top, left) == (bottom, right)
+    arguments = {"stride": options["strides"], "padding": (top, left), "groups": options["group"]}
+    for name, layout in (("NCHW", torch.contiguous_format), ("channels last", torch.channels_last)):
+        x, w = (tensor.contiguous(memory_format=layout) for tensor in inputs)
+        yield f"conv2d {name}", lambda x=x, w=w: torch.nn.functional.conv2d(x, w, **arguments)
+
+
+def median_forms(torch, inputs, options, operands):
+    (rows,) = inputs
+    middle = len(rows) // 2
+    yield "torch.median", lambda: rows.median(dim=0).values
+    yield "torch.sort", lambda: rows.sort(dim=0).values[middle]
+
+
+def softmax_forms(torch, inputs, options, operands):
+    yield "softmax", lambda: torch.softmax(inputs[0], options["axis"])
+
+
+def layer_norm_forms(torch, inputs, options, operands):
+    (x,) = inputs
+    shape = x.shape[options["axis"] :]
+    yield "layer_norm", lambda: torch.nn.functional.layer_norm(x, shape, operands["scale"], operands["bias"])
+
+
+def plain(name, function):
+    def forms(torch, inputs, options, operands):
+        yield name, lambda: function(torch)(*inputs)
+
+    return forms
+
+
+FORMS = {
+    "matmul": matmul_forms,
+    "conv2d": conv_forms,
+    "median": median_forms,
+    "softmax": softmax_forms,
+    "layerNorm": layer_norm_forms,
+    "relu": plain("relu", lambda torch: torch.relu),
+    "gelu": plain("gelu", lambda torch: torch.nn.functional.gelu),
+    "silu": plain("silu", lambda torch: torch.nn.functional.silu),
+    "sigmoid": plain("sigmoid", lambda torch: torch.sigmoid),
+    "tanh": plain("tanh", lambda torch: torch.tanh),
+    "exp": plain("exp", lambda torch: torch.exp),
+    "add": plain("add", lambda torch: torch.add),
+    "mul": plain("mul", lambda torch: torch.mul),
+}
+
+
+def time_op(torch, device, clock, case):
+    dtype = getattr(torch, case["type"])
+
+    def make(dims):
+        return torch.rand(dims, dtype=dtype, device=device) * 2 - 1
+
+    inputs = [make(dims) for dims in case["inputs"]]
+    operands = {name: make(dims) for name, dims in case.get("operands", {}).items()}
+    timings = []
+    with torch.inference_mode():
+        for name, call in FORMS[case["op"]](torch, inputs, case["options"], operands):
+            timings.append((clock.time(call), name))
+            replayed = clock.in_graph(call)
+            if replayed is not None:
+                timings.append((replayed, f"{name}, captured graph"))
+    ms, how = min(timings)
+    return {"ms": ms, "how": how}
+
+
+def time_copy(torch, device, clock, case):
+    """Copies queued back to back, as the host's clock sees them."""
+    host = torch.ones(case["inputs"][0])
+    if case["memory"] == "pinned":
+        host = host.pin_memory()
+    on_device = torch.ones_like(host, device=device)
+    to, source = (on_device, host) if case["op"] == "upload" else (host, on_device)
+    return {"ms": clock.time(lambda: to.copy_(source, non_blocking=True), by_host=True), "how": f"copy_, {case['memory']}"}
+
+
+def greeting(torch, device, clock):
+    if device.type == "cpu":
+        return {"name": f"torch {torch.__version__}, {torch.get_num_threads()} threads"}
+    properties = torch.cuda.get_device_properties(device)
+    elements = min(COPY_ELEMENTS, properties.total_memory // 32)
+    source = torch.ones(elements, device=device)
+    target = torch.empty_like(source)
+    seconds = clock.time(lambda: target.copy_(source)) / 1000
+    return {
+        "name": f"torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}",
+        "device": properties.name,
+        "copyBytesPerSecond": 2 * 4 * elements / seconds,
+    }
+
+
+def main():
+    try:
+        torch, device = open_device(sys.argv[1])
+    except RuntimeError as error:
+        return say({"error": str(error)})
+    clock = Clock(torch, device)
+    say(greeting(torch, device, clock))
+    for line in sys.stdin:
+        case = json.loads(line)
+        is_copy = case["op"] in ("upload", "download")
+        try:
+            say((time_copy if is_copy else time_op)(torch, device, clock, case))
+        except (RuntimeError, KeyError) as error:
+            say({"error": f"{type(error).__name__}: {error}"})
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+/** @typedef {import('../cases.mjs').Case} Case */
+
+const BAR = /** @type {const} */ ({ of: 'peer', least: 0.6 });
+
+/**
+ * @typedef {object} Shape
+ * @property {number} batch
+ * @property {number} channels
+ * @property {number} size       height and width
+ * @property {number} outputs
+ * @property {number} kernel     height and width
+ * @property {number} [stride]
+ * @property {number} [pad]
+ * @property {number} [group]
+ */
+
+/** @param {string} label @param {Shape} shape @param {Partial<Case>} [more] @returns {Case} */
+function convolution(label, { batch, channels, size, outputs, kernel, stride = 1, pad = kernel >> 1, group = 1 }, more) {
+  const out = Math.floor((size + 2 * pad - kernel) / stride) + 1;
+  const taps = (channels / group) * kernel * kernel;
+  const elements = batch * (channels * size * size + outputs * out * out) + outputs * taps;
+  return {
+    name: `${label}, batch ${batch}`,
+    op: 'conv2d',
+    inputs: [[batch, channels, size, size], [outputs, channels / group, kernel, kernel]],
+    type: 'float32',
+    options: { strides: [stride, stride], pads: [pad, pad, pad, pad], group },
+    work: { flops: 2 * batch * outputs * out * out * taps, bytes: 4 * elements },
+    ...more,
+  };
+}
+
+/** The 3x3 convolution of a ResNet stage: 64 channels at 56, doubled as the side is halved. */
+const resnet = (/** @type {number} */ size, /** @type {number} */ batch, /** @type {Partial<Case>} */ more = {}) => {
+  const channels = 64 * Math.round(56 / size);
+  return convolution(`ResNet 3x3 at ${size}`, { batch, channels, size, outputs: channels, kernel: 3 }, more);
+};
+
+/** @type {import('../cases.mjs').Suite} */
+export default {
+  name: 'conv',
+  title: 'Convolutions, NCHW float32',
+  cases: {
+    cuda: [
+      ...[56, 28, 14, 7].map((size) => resnet(size, 32, { bar: BAR })),
+      ...[56, 14].map((size) => resnet(size, 1)),
+      convolution('ResNet 1x1 at 56', { batch: 32, channels: 64, size: 56, outputs: 256, kernel: 1 }),
+      convolution('ResNet 7x7 stride 2', { batch: 32, channels: 3, size: 224, outputs: 64, kernel: 7, stride: 2 }),
+      convolution('depthwise 3x3 at 112', { batch: 32, channels: 96, size: 112, outputs: 96, kernel: 3, group: 96 }),
+      convolution('depthwise 5x5 at 28', { batch: 32, channels: 240, size: 28, outputs: 240, kernel: 5, group: 240 }),
+    ],
+    cpu: [
+      ...[56, 28, 14, 7].map((size) => resnet(size, 1)),
+      convolution('depthwise 3x3 at 56', { batch: 1, channels: 96, size: 56, outputs: 96, kernel: 3, group: 96 }),
+    ],
+    smoke: [
+      convolution('3x3', { batch: 2, channels: 3, size: 7, outputs: 4, kernel: 3 }),
+      convolution('depthwise 3x3', { batch: 1, channels: 4, size: 6, outputs: 4, kernel: 3, stride: 2, group: 4 }),
+    ],
+  },
+};
