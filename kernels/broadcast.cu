@@ -12,6 +12,13 @@
 #include "common/binary.cuh"
 
 #define THREADS 256
+#ifdef WW_FLOAT64
+#define ELEMENT double
+#define DTYPE f64
+#else
+#define ELEMENT float
+#define DTYPE f32
+#endif
 
 struct Broadcast {
     unsigned dims;
@@ -88,15 +95,14 @@ WW_DEVICE void broadcast(const T* a, const T* b, T* y, unsigned long long n, con
     }
 }
 
-#define BROADCAST_OF(op, T, dtype)                                                                               \
+#define BROADCAST_OF(op, T, dtype) BROADCAST_KERNEL(op, T, dtype)
+#define BROADCAST_KERNEL(op, T, dtype)                                                                               \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                        \
         op##_##dtype##_broadcast(const T* a, const T* b, T* y, unsigned long long n, Broadcast p) {              \
         broadcast<WwBinary_##op, T>(a, b, y, n, p);                                                              \
     }
 
-#define BROADCAST(op)                                                                                            \
-    BROADCAST_OF(op, float, f32)                                                                                 \
-    BROADCAST_OF(op, double, f64)
+#define BROADCAST(op) BROADCAST_OF(op, ELEMENT, DTYPE)
 
 BROADCAST(add)
 BROADCAST(sub)

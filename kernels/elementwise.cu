@@ -9,6 +9,13 @@
 #include "common/binary.cuh"
 
 #define THREADS 256
+#ifdef WW_FLOAT64
+#define ELEMENT double
+#define DTYPE f64
+#else
+#define ELEMENT float
+#define DTYPE f32
+#endif
 
 // Where a thread's k-th element lies: neighbours when vectors are used, a block apart when they cannot be.
 struct Share {
@@ -66,7 +73,8 @@ template <class Op, class T> WW_DEVICE void binary(const T* a, const T* b, T* y,
     store_share(y, s, whole, n, v);
 }
 
-#define UNARY_OF(op, T, dtype)                                                                                   \
+#define UNARY_OF(op, T, dtype) UNARY_KERNEL(op, T, dtype)
+#define UNARY_KERNEL(op, T, dtype)                                                                                   \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                        \
         op##_##dtype(const T* x, T* y, unsigned long long n, T alpha, T beta) {                                  \
         unary<Op_##op, T>(x, y, n, alpha, beta);                                                                 \
@@ -76,8 +84,7 @@ template <class Op, class T> WW_DEVICE void binary(const T* a, const T* b, T* y,
     struct Op_##op {                                                                                             \
         template <class T> WW_DEVICE T apply(T x, T alpha, T beta) { return expression; }                        \
     };                                                                                                           \
-    UNARY_OF(op, float, f32)                                                                                     \
-    UNARY_OF(op, double, f64)
+    UNARY_OF(op, ELEMENT, DTYPE)
 
 UNARY(relu, ww_relu(x))
 UNARY(leakyRelu, ww_leaky_relu(x, alpha))
@@ -107,15 +114,14 @@ UNARY(round, ww_round(x))
 UNARY(sign, ww_sign(x))
 UNARY(reciprocal, T(1) / x)
 
-#define BINARY_OF(op, T, dtype)                                                                                  \
+#define BINARY_OF(op, T, dtype) BINARY_KERNEL(op, T, dtype)
+#define BINARY_KERNEL(op, T, dtype)                                                                                  \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                        \
         op##_##dtype(const T* a, const T* b, T* y, unsigned long long n) {                                       \
         binary<WwBinary_##op, T>(a, b, y, n);                                                                    \
     }
 
-#define BINARY(op)                                                                                               \
-    BINARY_OF(op, float, f32)                                                                                    \
-    BINARY_OF(op, double, f64)
+#define BINARY(op) BINARY_OF(op, ELEMENT, DTYPE)
 
 BINARY(add)
 BINARY(sub)
