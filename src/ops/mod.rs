@@ -4,6 +4,7 @@ mod attrs;
 mod call;
 mod spec;
 
+pub mod geometry;
 pub mod unary;
 
 pub use attrs::{Attrs, COMMON_OPTIONS, Raw, nearest};
