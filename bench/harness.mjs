@@ -1,7 +1,7 @@
 // Timing: warm-up, then the median of repeated measurements.
 
 const WARM_UP_MS = 100;
-const SAMPLE_MS = 40;
+const SAMPLE_MS = 20;
 const SAMPLES = 9;
 const MOST_CALLS = 1000;
 

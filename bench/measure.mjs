@@ -14,7 +14,8 @@ const IN_FLIGHT = { least: 2, most: 16, bytes: 2 ** 30 };
 /** The package's own event timer, if this build has one. @returns {Promise<DeviceTimer | undefined>} */
 export async function loadDeviceTimer() {
   try {
-    return /** @type {{ timeOnDevice?: DeviceTimer }} */ (await import('../lib/internal.js')).timeOnDevice;
+    const internal = await import('../lib/internal.js');
+    return internal.timeOnDevice ?? internal.default?.timeOnDevice;
   } catch (error) {
     if (/** @type {{ code?: string }} */ (error).code === 'ERR_MODULE_NOT_FOUND') return undefined;
     throw error;
