@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as w from '../index.mjs';
+import internal from '../lib/internal.js';
+import { device, requireDevice } from './helpers/device.mjs';
+import { rejects } from './helpers/errors.mjs';
+import { evaluate } from './helpers/process.mjs';
+
+const { Tensor } = w;
+const f32 = (n) => new Float32Array(n);
+const tensor = (dims, type = 'float32') => new Tensor(type, type === 'float64' ? new Float64Array(dims.reduce((a, b) => a * b, 1)) : f32(dims.reduce((a, b) => a * b, 1)), dims);
+
+test(`the test device ${device} is there`, requireDevice);
+
+/** [name, call, codes, what the message holds...] */
+const rows = [
+  ['no operand', () => w.relu(), 'INVALID_ARGUMENT', 'relu', 'x'],
+  ['null', () => w.relu(null, { device }), 'INVALID_ARGUMENT', 'relu', 'null'],
+  ['a number', () => w.relu(5, { device }), 'INVALID_ARGUMENT', 'relu', '5'],
+  ['a text', () => w.relu('abc', { device }), 'INVALID_ARGUMENT', 'relu', 'abc'],
+  ['a plain list', () => w.relu([1, 2], { device }), 'INVALID_ARGUMENT', 'relu'],
+  ['an ArrayBuffer', () => w.relu(new ArrayBuffer(8), { device }), 'INVALID_ARGUMENT', 'relu', 'ArrayBuffer'],
+  ['a DataView', () => w.relu(new DataView(new ArrayBuffer(8)), { device }), 'INVALID_ARGUMENT', 'relu', 'DataView'],
+  ['the second operand missing', () => w.add(f32(2)), 'INVALID_ARGUMENT', 'add', 'b'],
+  ['options in the place of an operand', () => w.add(f32(2), { device }), 'INVALID_ARGUMENT', 'add', 'b'],
+  ['options that are no object', () => w.relu(f32(2), 5), 'INVALID_ARGUMENT', 'relu', 'options'],
+  ['one argument too many', () => w.relu(f32(2), { device }, f32(2)), 'INVALID_ARGUMENT', 'relu'],
+  ['an integer type', () => w.relu(new Int32Array(2), { device }), 'UNSUPPORTED_DTYPE', 'relu', 'int32', 'float32'],
+  ['an integer tensor', () => w.matmul(new Tensor('int8', new Int8Array(4), [2, 2]), tensor([2, 2]), { device }), 'UNSUPPORTED_DTYPE', 'matmul', 'int8', 'float32'],
+  ['two element types', () => w.add(f32(2), new Float64Array(2), { device }), ['INVALID_ARGUMENT', 'UNSUPPORTED_DTYPE'], 'add', 'float32', 'float64'],
+  ['two element types, optional operand', () => w.matmul(tensor([2, 2]), tensor([2, 2]), { device, bias: new Float64Array(2) }), ['INVALID_ARGUMENT', 'UNSUPPORTED_DTYPE'], 'bias', 'float64'],
+  ['arrays and tensors mixed', () => w.add(f32(2), tensor([2]), { device, dims: [[2], [2]] }), 'INVALID_ARGUMENT', 'add'],
+
+  ['an unknown option', () => w.relu(f32(2), { device, colour: 1 }), 'INVALID_ARGUMENT', 'relu', 'colour'],
+  ['a misspelt option', () => w.conv2d(tensor([1, 1, 3, 3]), tensor([1, 1, 2, 2]), { device, stride: [1, 1] }), 'INVALID_ARGUMENT', 'conv2d', 'stride', 'strides'],
+  ['an option in wrong case', () => w.matmul(tensor([2, 2]), tensor([2, 2]), { device, transa: true }), 'INVALID_ARGUMENT', 'transa', 'transA'],
+  ['a misspelt common option', () => w.relu(f32(2), { devise: 'cpu' }), 'INVALID_ARGUMENT', 'devise', 'device'],
+  ['precision that does not exist', () => w.matmul(tensor([2, 2]), tensor([2, 2]), { device, precision: 'low' }), 'INVALID_ARGUMENT', 'precision', 'low', 'highest'],
+  ['a signal that is none', () => w.relu(f32(2), { device, signal: {} }), 'INVALID_ARGUMENT', 'signal'],
+  ['transfer that is no boolean', () => w.relu(f32(2), { device, transfer: 'yes' }), 'INVALID_ARGUMENT', 'transfer', 'yes'],
+
+  ['a text for a boolean', () => w.matmul(tensor([2, 2]), tensor([2, 2]), { device, transA: 'no' }), 'INVALID_ARGUMENT', 'transA', 'no'],
+  ['a text for a number', () => w.leakyRelu(f32(2), { device, alpha: '1' }), 'INVALID_ARGUMENT', 'alpha', '1'],
+  ['a fraction for an integer', () => w.softmax(tensor([2, 2]), { device, axis: 0.5 }), 'INVALID_ARGUMENT', 'axis', '0.5'],
+  ['NaN for an integer', () => w.softmax(tensor([2, 2]), { device, axis: NaN }), 'INVALID_ARGUMENT', 'axis', 'NaN'],
+  ['a number for a list', () => w.conv2d(tensor([1, 1, 3, 3]), tensor([1, 1, 2, 2]), { device, strides: 2 }), 'INVALID_ARGUMENT', 'strides', '2'],
+  ['a fraction in a list', () => w.conv2d(tensor([1, 1, 3, 3]), tensor([1, 1, 2, 2]), { device, strides: [1, 1.5] }), 'INVALID_ARGUMENT', 'strides', '1.5'],
+  ['a word that is not offered', () => w.gelu(f32(2), { device, approximate: 'cubic' }), 'INVALID_ARGUMENT', 'approximate', 'cubic', 'tanh'],
+  ['an unknown activation', () => w.matmul(tensor([2, 2]), tensor([2, 2]), { device, activation: 'swoosh' }), 'INVALID_ARGUMENT', 'activation', 'swoosh', 'relu'],
+  ['an unknown even rule', () => w.median(tensor([2, 2]), { device, even: 'middle' }), 'INVALID_ARGUMENT', 'even', 'middle', 'upper'],
+  ['an unknown nan rule', () => w.median(tensor([2, 2]), { device, nan: 'skip' }), 'INVALID_ARGUMENT', 'nan', 'skip', 'last'],
+  ['an axis out of range', () => w.softmax(tensor([2, 2]), { device, axis: 2 }), ['INVALID_ARGUMENT', 'SHAPE_MISMATCH'], 'axis', '2'],
+  ['a negative axis out of range', () => w.softmax(tensor([2, 2]), { device, axis: -3 }), ['INVALID_ARGUMENT', 'SHAPE_MISMATCH'], 'axis', '-3'],
+
+  ['dims missing', () => w.matmul(f32(4), f32(4), { device }), ['INVALID_ARGUMENT', 'SHAPE_MISMATCH'], 'matmul', 'dims'],
+  ['dims missing for pooling', () => w.maxPool2d(f32(4), { device, kernel: [2, 2] }), ['INVALID_ARGUMENT', 'SHAPE_MISMATCH'], 'maxPool2d'],
+  ['too few dims', () => w.matmul(f32(4), f32(4), { device, dims: [[2, 2]] }), 'INVALID_ARGUMENT', 'dims'],
+  ['dims that are no list', () => w.relu(f32(4), { device, dims: 4 }), 'INVALID_ARGUMENT', 'dims', '4'],
+  ['NaN in dims', () => w.relu(f32(4), { device, dims: [NaN] }), ['INVALID_ARGUMENT', 'SHAPE_MISMATCH'], 'dims', 'NaN'],
+  ['a fraction in dims', () => w.relu(f32(4), { device, dims: [[1.5, 2]] }), ['INVALID_ARGUMENT', 'SHAPE_MISMATCH'], 'dims', '1.5'],
+  ['a negative dim', () => w.relu(f32(4), { device, dims: [-4] }), ['INVALID_ARGUMENT', 'SHAPE_MISMATCH'], 'dims', '-4'],
+  ['a text in dims', () => w.relu(f32(4), { device, dims: ['4'] }), ['INVALID_ARGUMENT', 'SHAPE_MISMATCH'], 'dims', '4'],
+  ['dims of another size', () => w.relu(f32(4), { device, dims: [5] }), 'SHAPE_MISMATCH', 'relu', '5', '4'],
+  ['dims whose product overflows', () => w.relu(f32(4), { device, dims: [2 ** 32, 2 ** 32, 2 ** 32] }), ['SHAPE_MISMATCH', 'INVALID_ARGUMENT'], 'relu'],
+  ['dims whose product overflows to the right size', () => w.relu(f32(0), { device, dims: [2 ** 32, 2 ** 32] }), ['SHAPE_MISMATCH', 'INVALID_ARGUMENT'], 'relu'],
+  ['dims given with a tensor that has others', () => w.relu(tensor([4]), { device, dims: [2, 3] }), ['SHAPE_MISMATCH', 'INVALID_ARGUMENT'], 'dims'],
+
+  ['inner dimensions', () => w.matmul(tensor([2, 3]), tensor([4, 5]), { device }), 'SHAPE_MISMATCH', 'matmul', '[2, 3]', '[4, 5]'],
+  ['inner dimensions, transposed', () => w.matmul(tensor([2, 3]), tensor([3, 5]), { device, transA: true }), 'SHAPE_MISMATCH', 'matmul'],
+  ['batches that do not broadcast', () => w.matmul(tensor([2, 2, 2]), tensor([3, 2, 2]), { device }), 'SHAPE_MISMATCH', 'matmul'],
+  ['a scalar in a matrix product', () => w.matmul(tensor([]), tensor([2, 2]), { device }), 'SHAPE_MISMATCH', 'matmul'],
+  ['a bias of another length', () => w.matmul(tensor([2, 3]), tensor([3, 5]), { device, bias: f32(4) }), ['SHAPE_MISMATCH', 'INVALID_ARGUMENT'], 'bias', '5', '4'],
+  ['c that does not broadcast', () => w.matmul(tensor([2, 3]), tensor([3, 5]), { device, c: tensor([3, 5]) }), 'SHAPE_MISMATCH', 'c', '[3, 5]'],
+  ['shapes that do not broadcast', () => w.add(tensor([2, 3]), tensor([2]), { device }), 'SHAPE_MISMATCH', 'add', '[2, 3]', '[2]'],
+  ['arrays of two lengths', () => w.add(f32(3), f32(2), { device }), 'SHAPE_MISMATCH', 'add'],
+
+  ['a convolution of the wrong rank', () => w.conv2d(tensor([3, 8, 8]), tensor([1, 3, 2, 2]), { device }), 'SHAPE_MISMATCH', 'conv2d', 'x', '4'],
+  ['a kernel of the wrong rank', () => w.conv2d(tensor([1, 3, 8, 8]), tensor([3, 2, 2]), { device }), 'SHAPE_MISMATCH', 'conv2d', 'w', '4'],
+  ['channels that differ', () => w.conv2d(tensor([1, 3, 8, 8]), tensor([4, 2, 3, 3]), { device }), 'SHAPE_MISMATCH', 'conv2d', '3', '2'],
+  ['groups that do not divide', () => w.conv2d(tensor([1, 4, 8, 8]), tensor([5, 2, 3, 3]), { device, group: 2 }), ['SHAPE_MISMATCH', 'INVALID_ARGUMENT'], 'group'],
+  ['no groups', () => w.conv2d(tensor([1, 4, 8, 8]), tensor([4, 4, 3, 3]), { device, group: 0 }), ['SHAPE_MISMATCH', 'INVALID_ARGUMENT'], 'group', '0'],
+  ['a stride of 0', () => w.conv2d(tensor([1, 1, 8, 8]), tensor([1, 1, 3, 3]), { device, strides: [0, 1] }), ['SHAPE_MISMATCH', 'INVALID_ARGUMENT'], 'strides', '0'],
+  ['a dilation of 0', () => w.conv2d(tensor([1, 1, 8, 8]), tensor([1, 1, 3, 3]), { device, dilations: [1, 0] }), ['SHAPE_MISMATCH', 'INVALID_ARGUMENT'], 'dilations', '0'],
+  ['negative pads', () => w.conv2d(tensor([1, 1, 8, 8]), tensor([1, 1, 3, 3]), { device, pads: [-1, 0, 0, 0] }), ['SHAPE_MISMATCH', 'INVALID_ARGUMENT'], 'pads', '-1'],
+  ['too few pads', () => w.conv2d(tensor([1, 1, 8, 8]), tensor([1, 1, 3, 3]), { device, pads: [1, 1] }), ['SHAPE_MISMATCH', 'INVALID_ARGUMENT'], 'pads', '4', '2'],
+  ['too many strides', () => w.conv2d(tensor([1, 1, 8, 8]), tensor([1, 1, 3, 3]), { device, strides: [1, 1, 1] }), ['SHAPE_MISMATCH', 'INVALID_ARGUMENT'], 'strides', '2', '3'],
+  ['huge strides and pads', () => w.conv2d(tensor([1, 1, 8, 8]), tensor([1, 1, 3, 3]), { device, pads: [2 ** 52, 2 ** 52, 2 ** 52, 2 ** 52] }), ['SHAPE_MISMATCH', 'INVALID_ARGUMENT', 'OUT_OF_MEMORY'], 'conv2d'],
+  ['an autoPad that does not exist', () => w.conv2d(tensor([1, 1, 8, 8]), tensor([1, 1, 3, 3]), { device, autoPad: 'SAME' }), 'INVALID_ARGUMENT', 'autoPad', 'SAME_UPPER'],
+  ['autoPad and pads', () => w.conv2d(tensor([1, 1, 8, 8]), tensor([1, 1, 3, 3]), { device, autoPad: 'VALID', pads: [1, 1, 1, 1] }), ['INVALID_ARGUMENT', 'SHAPE_MISMATCH'], 'pads', 'autoPad'],
+  ['a convolution bias of another length', () => w.conv2d(tensor([1, 1, 8, 8]), tensor([2, 1, 3, 3]), { device, bias: tensor([3]) }), 'SHAPE_MISMATCH', 'bias', '2', '3'],
+  ['outputPads as large as the stride', () => w.convTranspose2d(tensor([1, 1, 4, 4]), tensor([1, 1, 3, 3]), { device, strides: [2, 2], outputPads: [2, 0] }), ['SHAPE_MISMATCH', 'INVALID_ARGUMENT'], 'outputPads', '2'],
+  ['an outputShape of the wrong length', () => w.convTranspose2d(tensor([1, 1, 4, 4]), tensor([1, 1, 3, 3]), { device, outputShape: [9] }), ['SHAPE_MISMATCH', 'INVALID_ARGUMENT'], 'outputShape'],
+  ['pooling without kernel', () => w.maxPool2d(tensor([1, 1, 4, 4]), { device }), 'INVALID_ARGUMENT', 'kernel'],
+  ['a pooling kernel of 0', () => w.maxPool2d(tensor([1, 1, 4, 4]), { device, kernel: [0, 2] }), ['SHAPE_MISMATCH', 'INVALID_ARGUMENT'], 'kernel', '0'],
+  ['pooling of the wrong rank', () => w.averagePool2d(tensor([4, 4]), { device, kernel: [2, 2] }), 'SHAPE_MISMATCH', 'averagePool2d', '4'],
+  ['layerNorm scale of another shape', () => w.layerNorm(tensor([2, 3]), { device, scale: tensor([2]) }), 'SHAPE_MISMATCH', 'scale', '3', '2'],
+  ['batchNorm operands of another length', () => w.batchNorm(tensor([1, 3, 2, 2]), tensor([3]), tensor([3]), tensor([2]), tensor([3]), { device }), 'SHAPE_MISMATCH', 'mean', '3', '2'],
+  ['a median of a vector', () => w.median(tensor([4]), { device }), 'SHAPE_MISMATCH', 'median', '2'],
+  ['a median of three dimensions', () => w.median(tensor([4, 2, 2]), { device }), 'SHAPE_MISMATCH', 'median', '2'],
+];
+
+for (const [name, call, codes, ...parts] of rows) {
+  test(name, async () => {
+    await rejects(call, codes, ...parts);
+    const [y] = await w.relu(Float32Array.of(3), { device });
+    assert.equal(y, 3, 'the next valid call works');
+  });
+}
+
+test('unknown names and missing operands are refused by every op', async () => {
+  for (const { name } of internal.opTable()) {
+    await rejects(() => w[name](), 'INVALID_ARGUMENT', name);
+    await rejects(() => w[name](f32(1), f32(1), f32(1), f32(1), f32(1), f32(1), f32(1)), ['INVALID_ARGUMENT', 'SHAPE_MISMATCH'], name);
+  }
+});
+
+test('an error carries the stack of its caller', async () => {
+  async function callerOfOurs() {
+    return w.matmul(tensor([2, 3]), tensor([4, 5]), { device });
+  }
+  const error = await callerOfOurs().catch((e) => e);
+  assert.match(error.stack, /callerOfOurs/);
+  assert.match(error.stack, /32\.errors/);
+});
+
+test('a result too large for memory is refused', async () => {
+  const a = new Tensor('float32', new Float32Array(2 ** 22), [2 ** 22, 1]);
+  const b = new Tensor('float32', new Float32Array(2 ** 22), [1, 2 ** 22]);
+  await rejects(() => w.matmul(a, b, { device }), ['OUT_OF_MEMORY', 'MEMORY_LIMIT']);
+  assert.equal((await w.relu(Float32Array.of(3), { device }))[0], 3);
+});
+
+test('a detached array', async () => {
+  const x = f32(4);
+  structuredClone(x.buffer, { transfer: [x.buffer] });
+  await rejects(() => w.relu(x, { device, dims: [4] }), ['INVALID_ARGUMENT', 'SHAPE_MISMATCH'], 'relu');
+});
+
+test('failing prints nothing', async () => {
+  const result = await evaluate(`
+    const codes = [];
+    for (const call of [() => warpwright.relu(), () => warpwright.relu(new Float32Array(2), { device: 'cuda:77' }), () => warpwright.relu(new Float32Array(2), { devise: 1 })]) {
+      codes.push(await call().catch((e) => e.code));
+    }
+    report(codes.length);`);
+  assert.equal(result, 3);
+});
+
