@@ -2,11 +2,15 @@
 
 mod float;
 mod gemm;
+pub mod math;
+mod pieces;
 mod threads;
 
 pub use float::Float;
 pub use gemm::{Matrix, MatrixMut, matmul};
-pub use threads::{install, spawn, thread_count};
+pub use math::Math;
+pub use pieces::for_pieces;
+pub use threads::{copying, install, spawn, thread_count};
 
 /// Calls a generic function with the Rust type of a float dtype.
 #[macro_export]

@@ -26,6 +26,17 @@ pub fn spawn(work: impl FnOnce() + Send + 'static) {
     pool().spawn_fifo(work);
 }
 
+/// Runs parallel copies on threads apart from the compute pool, so that a copy never waits for a computation.
+pub fn copying<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    static POOL: OnceLock<rayon::ThreadPool> = OnceLock::new();
+    let pool = POOL.get_or_init(|| {
+        let count = std::thread::available_parallelism().map_or(1, usize::from).min(4);
+        let builder = rayon::ThreadPoolBuilder::new().num_threads(count).thread_name(|index| format!("ww-copy-{index}"));
+        builder.build().expect("the system starts threads")
+    });
+    pool.install(work)
+}
+
 /// Number of compute threads.
 pub fn thread_count() -> usize {
     pool().current_num_threads()

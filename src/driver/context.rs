@@ -97,7 +97,7 @@ pub struct Context {
     pub(super) raw: RawContext,
     properties: DeviceProperties,
     lost: AtomicBool,
-    operation: Mutex<&'static str>,
+    reason: Mutex<Option<String>>,
     /// Live handles (allocations, streams, events, modules) for the leak tests.
     pub(super) handles: AtomicUsize,
 }
@@ -124,7 +124,7 @@ impl Context {
             raw,
             properties,
             lost: AtomicBool::new(false),
-            operation: Mutex::new(""),
+            reason: Mutex::new(None),
             handles: AtomicUsize::new(0),
         }))
     }
@@ -137,34 +137,35 @@ impl Context {
     /// Makes the context current on this thread.
     pub(super) fn bind(&self) -> Result<()> {
         if self.is_lost() {
-            return Err(Error::DeviceLost(format!(
-                "cuda:{} was lost by an earlier fault",
-                self.properties.ordinal
-            )));
+            let reason = self.reason.lock().ok().and_then(|reason| reason.clone());
+            let ordinal = self.properties.ordinal;
+            return Err(Error::DeviceLost(
+                reason.unwrap_or_else(|| format!("cuda:{ordinal} was lost by an earlier fault")),
+            ));
         }
         // SAFETY: `raw` was retained in `new` and is released only in drop.
         let answer = unsafe { (self.api.table.ctx_set_current)(self.raw) };
         self.check("cuCtxSetCurrent", answer)
     }
 
-    /// Turns a status into a result; codes that mean a lost context mark it and name the running operation.
+    /// Turns a status into a result; codes that mean a lost context mark it.
     pub(super) fn check(&self, call: &str, answer: Status) -> Result<()> {
         let result = status::check(self.api, call, answer);
         if !status::is_sticky(answer) {
             return result;
         }
         self.lost.store(true, Ordering::Release);
-        let operation = self.operation.lock().map(|name| *name).unwrap_or("");
-        let text = status::describe(self.api, call, answer);
-        let ordinal = self.properties.ordinal;
-        Err(Error::DeviceLost(format!("cuda:{ordinal} was lost while '{operation}' ran: {text}")))
+        result
     }
 
-    /// Names the operation that a device fault will be reported for.
-    pub fn set_operation(&self, name: &'static str) {
-        if let Ok(mut operation) = self.operation.lock() {
-            *operation = name;
-        }
+    /// Names the operation in the error of a lost context. The first caller's name stays: device faults show at the
+    /// next wait, and waits happen in the order of submission.
+    pub fn blame(&self, operation: &str, error: Error) -> Error {
+        let Error::DeviceLost(text) = error else { return error };
+        let Ok(mut reason) = self.reason.lock() else { return Error::DeviceLost(text) };
+        let ordinal = self.properties.ordinal;
+        let told = reason.get_or_insert_with(|| format!("cuda:{ordinal} was lost while '{operation}' ran: {text}"));
+        Error::DeviceLost(told.clone())
     }
 
     /// Whether a fault has made the context unusable.

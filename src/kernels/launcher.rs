@@ -112,12 +112,6 @@ impl Launcher {
         self.core.context().properties().multiprocessors
     }
 
-    /// Runs `work` under a name that a device fault will be reported with.
-    pub fn named<T>(&self, name: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        self.core.context().set_operation(name);
-        work()
-    }
-
     /// Device memory for intermediate values; goes back to the pool when dropped, in stream order.
     pub fn scratch(&self, bytes: usize) -> Result<DeviceBuffer> {
         self.core.allocate(bytes)

@@ -156,10 +156,10 @@ impl Download {
     }
 
     /// Waits and copies straight into pinned memory that the caller owns.
-    pub fn finish_pinned(self, target: &PinnedMemory) -> Result<()> {
+    pub fn finish_pinned(self, target: &PinnedMemory, offset: usize) -> Result<()> {
         self.ready.synchronize()?;
         let from = self.source.ptr().offset(self.offset);
-        self.core.downloads.download(target, 0, from, self.size)?;
+        self.core.downloads.download(target, offset, from, self.size)?;
         self.core.downloads.synchronize()
     }
 }

@@ -1,7 +1,9 @@
 //! Host memory of tensors and typed views of it.
 
+use super::MemoryStats;
 use crate::ops::Meta;
 use crate::{DType, Error, Result};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Owned, zeroed host memory, aligned for every element type.
 pub struct HostBuffer {
@@ -18,6 +20,9 @@ impl HostBuffer {
         if Vec::<u128>::new().try_reserve_exact(count).is_err() {
             return Err(Error::OutOfMemory(format!("host memory: {size} bytes could not be allocated")));
         }
+        let used = USED.fetch_add(size as u64, Ordering::Relaxed) + size as u64;
+        PEAK.fetch_max(used, Ordering::Relaxed);
+        BUFFERS.fetch_add(1, Ordering::Relaxed);
         Ok(HostBuffer { words: vec![0; count], size })
     }
 
@@ -34,6 +39,27 @@ impl HostBuffer {
     /// The whole buffer as a writable tensor of that type and dims.
     pub fn view_mut<'a>(&'a mut self, meta: &'a Meta) -> HostViewMut<'a> {
         HostViewMut { dims: &meta.dims, dtype: meta.dtype, bytes: self.bytes_mut() }
+    }
+}
+
+impl Drop for HostBuffer {
+    fn drop(&mut self) {
+        USED.fetch_sub(self.size as u64, Ordering::Relaxed);
+        BUFFERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+static USED: AtomicU64 = AtomicU64::new(0);
+static PEAK: AtomicU64 = AtomicU64::new(0);
+static BUFFERS: AtomicU64 = AtomicU64::new(0);
+
+/// Host memory in tensors of this package.
+pub fn host_memory_stats() -> MemoryStats {
+    MemoryStats {
+        used: USED.load(Ordering::Relaxed),
+        peak: PEAK.load(Ordering::Relaxed),
+        allocations: BUFFERS.load(Ordering::Relaxed),
+        ..MemoryStats::default()
     }
 }
 

@@ -6,7 +6,7 @@ mod pool;
 mod staging;
 
 pub use device::{DeviceBuffer, DeviceCore, DeviceView, Download};
-pub use host::{HostBuffer, HostView, HostViewMut};
+pub use host::{HostBuffer, HostView, HostViewMut, host_memory_stats};
 pub use pool::MemoryStats;
 pub use staging::copy_bytes;
 

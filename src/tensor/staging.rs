@@ -106,7 +106,7 @@ pub fn copy_bytes(target: &mut [u8], source: &[u8]) -> Result<()> {
         target.copy_from_slice(source);
         return Ok(());
     }
-    crate::cpu::install(|| {
+    crate::cpu::copying(|| {
         use rayon::prelude::*;
         target
             .par_chunks_mut(PIECE)

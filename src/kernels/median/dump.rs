@@ -1,0 +1,38 @@
+//! Writes kernels to files for measuring on a GPU machine:
+//! `MEDIAN_PTX_DIR=dir MEDIAN_PTX_LIST="f32:9:upper:last f32:64:lower:last:mix=0.5" cargo test median_dump -- --ignored`.
+
+use super::{Even, NanMethod, NanPolicy, generate, recipe};
+use crate::dtype::DType;
+
+/// Writes the kernel that a `dtype:n:even:nan[:choice=value]..` words and returns its line of the index.
+fn dump(folder: &str, word: &str) -> String {
+    let parts: Vec<&str> = word.split(':').collect();
+    let dtype = if parts[0] == "f64" { DType::F64 } else { DType::F32 };
+    let n: usize = parts[1].parse().expect("a row count");
+    let even = Even::from_word(parts[2]).expect("a word for even");
+    let nan = NanPolicy::from_word(parts[3]).expect("a word for nan");
+    let mut recipe = recipe(n, dtype, nan);
+    for choice in &parts[4..] {
+        let (name, value) = choice.split_once('=').expect("choice=value");
+        match name {
+            "mix" => recipe.mix = value.parse().expect("a share"),
+            "coords" => recipe.coords_per_thread = value.parse().expect("a count"),
+            "block" => recipe.block = value.parse().expect("a count"),
+            "method" => recipe.nan = if value == "map" { NanMethod::Map } else { NanMethod::Flag },
+            _ => panic!("no choice named {name}"),
+        }
+    }
+    let kernel = generate(n, dtype, even, nan, recipe);
+    let file = format!("{}.ptx", word.replace([':', '='], "_"));
+    std::fs::write(format!("{folder}/{file}"), &kernel.ptx).expect("a writable folder");
+    format!("{word} {file} {} {} {}\n", kernel.entry, kernel.block, kernel.coords_per_thread)
+}
+
+#[test]
+#[ignore = "writes files; see the head of this file"]
+fn median_dump() {
+    let folder = std::env::var("MEDIAN_PTX_DIR").expect("MEDIAN_PTX_DIR");
+    let list = std::env::var("MEDIAN_PTX_LIST").expect("MEDIAN_PTX_LIST");
+    let index: String = list.split_whitespace().map(|word| dump(&folder, word)).collect();
+    std::fs::write(format!("{folder}/index.txt"), index).expect("a writable folder");
+}

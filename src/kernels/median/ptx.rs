@@ -1,0 +1,332 @@
+//! PTX text of the network kernels (ISA 7.0, sm_75).
+//!
+//! NaN must be gone before the network: min and max of two NaN with different payloads make up a third value, and the sum form
+//! a + b - min would then give bits that no input had. NaN becomes +Inf and is counted; the count tells at the end whether the
+//! picked rank falls among the NaN. Under `omit` the first few NaN of a column become -Inf instead, as many as shift the wanted
+//! rank of the remaining values onto the rank that the network picks.
+
+use std::fmt::Write;
+
+use super::network::{Network, Step};
+use super::table::{NanMethod, Recipe};
+use super::{Even, GeneratedKernel, NanPolicy};
+use crate::dtype::DType;
+
+/// How a type is spelt.
+struct Words {
+    float: &'static str,
+    bits: &'static str,
+    size: usize,
+    zero: &'static str,
+    half: &'static str,
+    infinity: &'static str,
+    minus_infinity: &'static str,
+    nan: &'static str,
+}
+
+const F32: Words = Words {
+    float: "f32",
+    bits: "b32",
+    size: 4,
+    zero: "0f00000000",
+    half: "0f3F000000",
+    infinity: "0f7F800000",
+    minus_infinity: "0fFF800000",
+    nan: "0x7FC00000",
+};
+
+const F64: Words = Words {
+    float: "f64",
+    bits: "b64",
+    size: 8,
+    zero: "0d0000000000000000",
+    half: "0d3FE0000000000000",
+    infinity: "0d7FF0000000000000",
+    minus_infinity: "0dFFF0000000000000",
+    nan: "0x7FF8000000000000",
+};
+
+/// Appends one instruction line.
+macro_rules! line {
+    ($text:expr, $($arg:tt)*) => { writeln!($text, $($arg)*).expect("writing to a String") };
+}
+
+/// The kernel for `n` rows by that recipe.
+pub fn generate(n: usize, dtype: DType, even: Even, nan: NanPolicy, recipe: Recipe) -> GeneratedKernel {
+    let words = match dtype {
+        DType::F32 => &F32,
+        DType::F64 => &F64,
+        other => unreachable!("median of {other}"),
+    };
+    let entry = format!("median_{}_{n}_{}_{}", words.float, even.word(), nan.word());
+    let mut writer = Writer { words, n, even, nan, recipe, body: String::new(), values: 0 };
+    writer.prologue();
+    let columns: Vec<Vec<usize>> = writer.load();
+    for (coordinate, mut column) in columns.into_iter().enumerate() {
+        writer.replace_nan(coordinate, &column);
+        let picks = writer.pick(&mut column);
+        writer.finish(coordinate, &picks);
+    }
+    GeneratedKernel {
+        ptx: writer.module(&entry),
+        entry,
+        block: recipe.block as u32,
+        coords_per_thread: recipe.coords_per_thread as u32,
+    }
+}
+
+struct Writer {
+    words: &'static Words,
+    n: usize,
+    even: Even,
+    nan: NanPolicy,
+    recipe: Recipe,
+    body: String,
+    /// Value registers in use: each result of the network gets a fresh one.
+    values: usize,
+}
+
+impl Writer {
+    fn value(&mut self) -> usize {
+        self.values += 1;
+        self.values - 1
+    }
+
+    /// Ranks that the network picks, ascending.
+    fn ranks(&self) -> Vec<usize> {
+        let upper = self.even.rank(self.n);
+        let two = match self.nan {
+            NanPolicy::Omit => self.even == Even::Mean && self.n > 1,
+            _ => self.even.averages(self.n),
+        };
+        if two { vec![upper - 1, upper] } else { vec![upper] }
+    }
+
+    fn module(&self, entry: &str) -> String {
+        let mut text = String::with_capacity(self.body.len() + 2048);
+        line!(text, ".version 7.0\n.target sm_75\n.address_size 64\n");
+        line!(
+            text,
+            ".visible .entry {entry}(\n.param .u64 rows,\n.param .u64 out,\n.param .u64 d,\n.param .u64 stride,"
+        );
+        if self.nan == NanPolicy::Drop {
+            line!(text, ".param .u64 list,");
+        }
+        line!(text, ".param .u32 one\n)\n.maxntid {}, 1, 1\n{{", self.recipe.block);
+        line!(text, ".reg .{} %v<{}>;\n.reg .{} %acc<2>;", self.words.bits, self.values, self.words.bits);
+        line!(text, ".reg .pred %p<8>;\n.reg .b32 %r<16>;\n.reg .b32 %one, %minus;\n.reg .f32 %count;");
+        line!(text, ".reg .b64 %x<{0}>;\n.reg .b64 %a<{0}>;", self.recipe.coords_per_thread);
+        line!(text, ".reg .b64 %rows, %out, %d, %stride, %list, %row, %at;");
+        text.push_str(&self.body);
+        line!(text, "EXIT:\nret;\n}}");
+        text
+    }
+
+    fn prologue(&mut self) {
+        let Recipe { block, coords_per_thread, .. } = self.recipe;
+        let (size, drop) = (self.words.size, self.nan == NanPolicy::Drop);
+        let body = &mut self.body;
+        line!(body, "ld.param.u64 %rows, [rows];\nld.param.u64 %out, [out];\nld.param.u64 %d, [d];");
+        line!(body, "ld.param.u64 %stride, [stride];\nld.param.u32 %one, [one];\nsub.u32 %minus, 0, %one;");
+        line!(body, "cvta.to.global.u64 %rows, %rows;\ncvta.to.global.u64 %out, %out;");
+        if drop {
+            line!(body, "ld.param.u64 %list, [list];\ncvta.to.global.u64 %list, %list;");
+        }
+        line!(body, "mov.u32 %r0, %tid.x;\nmov.u32 %r1, %ctaid.x;\ncvt.u64.u32 %x0, %r0;");
+        line!(body, "mul.wide.u32 %row, %r1, {};\nadd.u64 %x0, %x0, %row;", block * coords_per_thread);
+        line!(body, "setp.ge.u64 %p0, %x0, %d;\n@%p0 bra EXIT;\nmul.lo.u64 %stride, %stride, {size};");
+        for k in 1..coords_per_thread {
+            line!(body, "add.u64 %x{k}, %x0, {};", k * block);
+        }
+        for k in 0..coords_per_thread {
+            // A coordinate past the end reads the first one again and is not stored.
+            line!(body, "setp.lt.u64 %p0, %x{k}, %d;\nselp.b64 %a{k}, %x{k}, %x0, %p0;");
+            line!(body, "mad.lo.u64 %a{k}, %a{k}, {size}, %rows;");
+        }
+    }
+
+    /// Loads every column; returns the registers, coordinate by coordinate.
+    fn load(&mut self) -> Vec<Vec<usize>> {
+        let coordinates = self.recipe.coords_per_thread;
+        let mut columns = vec![Vec::with_capacity(self.n); coordinates];
+        for row in 0..self.n {
+            if self.nan == NanPolicy::Drop {
+                line!(self.body, "ld.global.nc.u32 %r0, [%list+{}];\ncvt.u64.u32 %row, %r0;", row * 4);
+                line!(self.body, "mul.lo.u64 %row, %row, %stride;");
+            }
+            for (k, column) in columns.iter_mut().enumerate() {
+                let value = self.value();
+                let (body, float) = (&mut self.body, self.words.float);
+                if self.nan == NanPolicy::Drop {
+                    line!(body, "add.u64 %at, %a{k}, %row;\nld.global.nc.{float} %v{value}, [%at];");
+                } else {
+                    line!(body, "ld.global.nc.{float} %v{value}, [%a{k}];");
+                    if row + 1 < self.n {
+                        line!(body, "add.u64 %a{k}, %a{k}, %stride;");
+                    }
+                }
+                column.push(value);
+            }
+        }
+        columns
+    }
+
+    fn replace_nan(&mut self, coordinate: usize, column: &[usize]) {
+        let Words { float, zero, .. } = *self.words;
+        line!(self.body, "mov.f32 %count, 0f00000000;");
+        match self.recipe.nan {
+            NanMethod::None => {}
+            NanMethod::Map => self.count_and_map(column),
+            NanMethod::Flag => {
+                line!(self.body, "mov.{float} %acc0, {zero};\nmov.{float} %acc1, {zero};");
+                for (at, value) in column.iter().enumerate() {
+                    let acc = at % 2;
+                    line!(self.body, "fma.rn.{float} %acc{acc}, %v{value}, {zero}, %acc{acc};");
+                }
+                line!(self.body, "setp.num.{float} %p0, %acc0, %acc1;\n@%p0 bra CLEAN{coordinate};");
+                if self.nan == NanPolicy::Omit {
+                    self.count_and_balance(column);
+                } else {
+                    self.count_and_map(column);
+                }
+                line!(self.body, "CLEAN{coordinate}:");
+            }
+        }
+    }
+
+    fn count_and_map(&mut self, column: &[usize]) {
+        let Words { float, infinity, .. } = *self.words;
+        for value in column {
+            line!(
+                self.body,
+                "setp.nan.{float} %p1, %v{value}, %v{value};\n@%p1 add.f32 %count, %count, 0f3F800000;"
+            );
+            if float == "f32" {
+                line!(self.body, "min.f32 %v{value}, %v{value}, {infinity};");
+            } else {
+                line!(self.body, "@%p1 mov.{float} %v{value}, {infinity};");
+            }
+        }
+    }
+
+    /// `omit`: rank(n) - rank(n - count) of the NaN become -Inf, the others +Inf.
+    fn count_and_balance(&mut self, column: &[usize]) {
+        let Words { float, bits, infinity, minus_infinity, .. } = *self.words;
+        let body = &mut self.body;
+        for value in column {
+            line!(
+                body,
+                "setp.nan.{float} %p1, %v{value}, %v{value};\n@%p1 add.f32 %count, %count, 0f3F800000;"
+            );
+        }
+        line!(body, "cvt.rzi.s32.f32 %r2, %count;\nsub.s32 %r2, {}, %r2;", self.n);
+        if self.even == Even::Lower {
+            line!(body, "sub.s32 %r2, %r2, 1;");
+        }
+        line!(body, "shr.s32 %r2, %r2, 1;\nsub.s32 %r2, {}, %r2;", self.even.rank(self.n));
+        line!(body, "mov.{float} %acc0, {infinity};");
+        for value in column {
+            line!(body, "setp.nan.{float} %p1, %v{value}, %v{value};\nsetp.gt.s32 %p2, %r2, 0;");
+            line!(
+                body,
+                "@%p1 selp.{bits} %v{value}, {minus_infinity}, %acc0, %p2;\n@%p1 sub.s32 %r2, %r2, 1;"
+            );
+        }
+    }
+
+    /// Runs the network; returns the registers of the picked ranks.
+    fn pick(&mut self, column: &mut [usize]) -> Vec<usize> {
+        let network = Network::select(self.n, &self.ranks());
+        let mut due = 0.0;
+        for step in &network.steps {
+            let full = step.keep_low && step.keep_high;
+            due += if full { self.recipe.mix } else { 0.0 };
+            let mixed = full && due >= 1.0;
+            due -= if mixed { 1.0 } else { 0.0 };
+            self.exchange(column, *step, mixed);
+        }
+        network.outputs.iter().map(|&wire| column[wire]).collect()
+    }
+
+    fn exchange(&mut self, column: &mut [usize], step: Step, mixed: bool) {
+        let (a, b) = (column[step.low], column[step.high]);
+        let (low, high) = (self.value(), self.value());
+        let Words { float, bits, .. } = *self.words;
+        let body = &mut self.body;
+        if float == "f32" {
+            if step.keep_low {
+                line!(body, "min.f32 %v{low}, %v{a}, %v{b};");
+            }
+            if mixed {
+                line!(
+                    body,
+                    "mad.lo.u32 %r0, %v{a}, %one, %v{b};\nmad.lo.u32 %v{high}, %v{low}, %minus, %r0;"
+                );
+            } else if step.keep_high {
+                line!(body, "max.f32 %v{high}, %v{a}, %v{b};");
+            }
+        } else {
+            line!(body, "setp.lt.{float} %p0, %v{b}, %v{a};");
+            if step.keep_low {
+                line!(body, "selp.{bits} %v{low}, %v{b}, %v{a}, %p0;");
+            }
+            if mixed {
+                line!(
+                    body,
+                    "mov.b64 {{%r0, %r1}}, %v{a};\nmov.b64 {{%r2, %r3}}, %v{b};\nmov.b64 {{%r4, %r5}}, %v{low};"
+                );
+                line!(body, "mad.lo.u32 %r6, %r0, %one, %r2;\nmad.lo.u32 %r6, %r4, %minus, %r6;");
+                line!(body, "mad.lo.u32 %r7, %r1, %one, %r3;\nmad.lo.u32 %r7, %r5, %minus, %r7;");
+                line!(body, "mov.b64 %v{high}, {{%r6, %r7}};");
+            } else if step.keep_high {
+                line!(body, "selp.{bits} %v{high}, %v{a}, %v{b}, %p0;");
+            }
+        }
+        if step.keep_low {
+            column[step.low] = low;
+        }
+        if step.keep_high {
+            column[step.high] = high;
+        }
+    }
+
+    /// Averages where asked, puts the canonical NaN where it belongs, stores.
+    fn finish(&mut self, coordinate: usize, picks: &[usize]) {
+        let result = self.value();
+        let n = self.n;
+        let Words { float, bits, size, half, nan, .. } = *self.words;
+        let upper = picks[picks.len() - 1];
+        let (below, rank) = (self.value(), self.even.rank(n));
+        let body = &mut self.body;
+        if let [lower, upper] = *picks {
+            line!(
+                body,
+                "mul.rn.{float} %v{below}, %v{lower}, {half};\nmul.rn.{float} %v{result}, %v{upper}, {half};"
+            );
+            line!(body, "add.rn.{float} %v{result}, %v{below}, %v{result};");
+            if self.nan == NanPolicy::Omit {
+                // An odd number of values is left: the pick alone.
+                line!(body, "cvt.rzi.s32.f32 %r2, %count;\nsub.s32 %r2, {n}, %r2;\nand.b32 %r2, %r2, 1;");
+                line!(body, "setp.ne.s32 %p1, %r2, 0;\nselp.{bits} %v{result}, %v{upper}, %v{result}, %p1;");
+            }
+            line!(body, "setp.nan.{float} %p1, %v{result}, %v{result};");
+            line!(body, "selp.{bits} %v{result}, {nan}, %v{result}, %p1;");
+        } else {
+            line!(body, "mov.{bits} %v{result}, %v{upper};");
+        }
+        if self.recipe.nan != NanMethod::None {
+            let most = match self.nan {
+                NanPolicy::Omit => n - 1,
+                NanPolicy::Propagate => 0,
+                _ => n - 1 - rank,
+            };
+            line!(body, "setp.gt.f32 %p1, %count, 0f{:08X};", (most as f32).to_bits());
+            line!(body, "selp.{bits} %v{result}, {nan}, %v{result}, %p1;");
+        }
+        if coordinate > 0 {
+            line!(body, "add.u64 %x{coordinate}, %x0, {};", coordinate * self.recipe.block);
+        }
+        line!(body, "setp.lt.u64 %p2, %x{coordinate}, %d;\nmad.lo.u64 %row, %x{coordinate}, {size}, %out;");
+        line!(body, "@%p2 st.global.{float} [%row], %v{result};");
+    }
+}
