@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { test } from 'node:test';
+import internal from '../lib/internal.js';
+import { root } from './helpers/process.mjs';
+
+const read = (name) => readFileSync(join(root, name), 'utf8');
+const manifest = JSON.parse(read('package.json'));
+
+/** Markdown files of the project. */
+function pages(folder = root) {
+  const skipped = new Set(['node_modules', 'target', '.git', '.cache', '.gpu', 'npm', 'shared']);
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    if (entry.isDirectory()) return skipped.has(entry.name) || entry.name.startsWith('.') ? [] : pages(join(folder, entry.name));
+    return entry.name.endsWith('.md') ? [join(folder, entry.name)] : [];
+  });
+}
+
+/** Names in backticks that head a section or a table row. */
+function headed(text, pattern) {
+  return new Set([...text.matchAll(/^(?:#{2,4} |\| )`([^`]+)`/gm)].map((match) => match[1].replace(/\(.*/, '')).filter((name) => pattern.test(name)));
+}
+
+test('docs/errors.md lists exactly the codes', () => {
+  const source = read('src/error.rs');
+  const codes = new Set([...source.matchAll(/row\("([A-Z_]+)"/g)].map((match) => match[1]));
+  assert.ok(codes.size > 10, 'the codes are read from src/error.rs');
+  const written = headed(read('docs/errors.md'), /^[A-Z][A-Z_]+$/);
+  assert.deepEqual([...written].sort(), [...codes].sort());
+});
+
+test('docs/ops.md lists exactly the ops, their options and types', () => {
+  const text = read('docs/ops.md');
+  const table = internal.opTable();
+  const names = new Set(table.map((op) => op.name));
+  const written = headed(text, /^[a-z]\w*$/);
+  const options = new Set(table.flatMap((op) => [...op.attributes, ...op.operands].map((part) => part.name)));
+  assert.deepEqual([...names].filter((name) => !written.has(name)), [], 'ops without a section');
+  assert.deepEqual([...written].filter((name) => !names.has(name) && !options.has(name) && !(internal.commonOptions ?? ['dims', 'device', 'precision', 'signal', 'transfer']).includes(name)), [], 'sections without an op');
+  for (const op of table) {
+    assert.ok(text.includes(op.doc), `${op.name}: its sentence is missing`);
+    for (const attribute of op.attributes) assert.ok(text.includes(`\`${attribute.name}`), `${op.name}.${attribute.name}`);
+  }
+});
+
+test('commands of the README exist', () => {
+  const commands = [...read('README.md').matchAll(/\bnpm (?:run )?([a-z][\w:-]*)/g)].map((match) => match[1]);
+  const own = new Set(['install', 'i', 'ci', 'pack', 'init', 'package', 'packages', 'version', 'publish']);
+  const missing = commands.filter((name) => !own.has(name) && !manifest.scripts[name]);
+  assert.deepEqual(missing, []);
+  for (const name of ['start', 'test', 'test:gpu', 'build']) assert.ok(manifest.scripts[name], `npm script ${name}`);
+});
+
+test('relative links lead somewhere', () => {
+  const broken = [];
+  for (const page of pages()) {
+    const text = readFileSync(page, 'utf8').replace(/```[\s\S]*?```/g, '');
+    for (const [, target] of text.matchAll(/\]\(([^)\s]+)(?:\s+"[^"]*")?\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue;
+      const [file, anchor] = target.split('#');
+      const path = file === '' ? page : join(dirname(page), decodeURIComponent(file));
+      if (!existsSync(path)) broken.push(`${relative(root, page)}: ${target}`);
+      else if (anchor && path.endsWith('.md') && !anchors(path).has(anchor)) broken.push(`${relative(root, page)}: ${target} (no such heading)`);
+    }
+  }
+  assert.deepEqual(broken, []);
+});
+
+/** Anchors of a page's headings, as GitHub forms them. */
+function anchors(page) {
+  const headings = readFileSync(page, 'utf8').matchAll(/^#{1,6} +(.+)$/gm);
+  return new Set([...headings].map((match) => match[1].toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '').trim().replace(/\s/g, '-')));
+}
+
+test('versions agree', () => {
+  const cargo = read('Cargo.toml').match(/^version = "([^"]+)"/m)[1];
+  assert.equal(manifest.version, cargo);
+  assert.match(read('CHANGELOG.md'), new RegExp(`^## \\[?${manifest.version.replaceAll('.', '\\.')}`, 'm'));
+});

@@ -1,0 +1,79 @@
+// A user's file: it must compile under `strict`; lines marked as errors must be errors.
+import {
+  Tensor, WarpwrightError, add, allocPinned, averagePool2d, batchNorm, clip, conv1d, conv2d, conv3d, convTranspose2d, devices, gelu,
+  globalAveragePool, gpuStatus, init, layerNorm, matmul, maxPool2d, median, memoryStats, relu, softmax, trimMemory,
+} from 'warpwright';
+import type { DeviceInfo } from 'warpwright';
+
+export async function arrays(): Promise<void> {
+  const single: Float32Array = await relu(new Float32Array([-1, 2]));
+  const double: Float64Array = await relu(new Float64Array([-1, 2]), { device: 'cpu' });
+  const product: Float32Array = await matmul(single, single, { dims: [[2, 1], [1, 2]], transA: false, alpha: 2, bias: new Float32Array(2), activation: 'relu' });
+  const sum: Float64Array = await add(double, double);
+  const soft: Float32Array = await softmax(product, { dims: [2, 2], axis: 1 });
+  const middle: Float64Array = await median(sum, { dims: [2, 1], even: 'mean', nan: 'omit' });
+  const bounded: Float32Array = await clip(soft, { min: 0, max: 1, signal: new AbortController().signal, transfer: true, precision: 'highest' });
+  const smooth: Float32Array = await gelu(bounded, { approximate: 'tanh', dims: [[4]] });
+  console.log(smooth, middle);
+
+  // @ts-expect-error a misspelt option
+  await relu(single, { devise: 'cpu' });
+  // @ts-expect-error no such rule
+  await median(single, { dims: [2, 1], even: 'middle' });
+  // @ts-expect-error a text is no operand
+  await relu('abc');
+  // @ts-expect-error the second operand is missing
+  await add(single);
+  // @ts-expect-error Float32Array in, Float32Array out
+  const wrong: Float64Array = await relu(single);
+  console.log(wrong);
+}
+
+export async function tensors(): Promise<Tensor> {
+  const x = new Tensor('float32', new Float32Array(3 * 64), [1, 3, 8, 8]);
+  const w = new Tensor(new Float32Array(4 * 27), [4, 3, 3, 3]);
+  const hidden: Tensor = await conv2d(x, w, { pads: [1, 1, 1, 1], strides: [1, 1], dilations: [1, 1], group: 1, autoPad: 'NOTSET', activation: 'relu' });
+  const pooled: Tensor = await maxPool2d(hidden, { kernel: [2, 2], strides: [2, 2], ceilMode: true });
+  const averaged: Tensor = await averagePool2d(pooled, { kernel: [2, 2], countIncludePad: true });
+  const up: Tensor = await convTranspose2d(averaged, w, { outputPads: [0, 0], outputShape: [8, 8] });
+  await conv1d(x, w);
+  await conv3d(x, w);
+  const scale = new Tensor('float32', new Float32Array(3), [3]);
+  await batchNorm(x, scale, scale, scale, scale, { epsilon: 1e-3 });
+  await layerNorm(x, { axis: 1, epsilon: 1e-5, scale, bias: scale });
+  await globalAveragePool(x);
+  const moved: Tensor = await up.to('cuda:0');
+  const data = await moved.getData();
+  const facts: [string, readonly number[], number, string] = [moved.type, moved.dims, moved.size, moved.location];
+  console.log(data.length, facts, x.data);
+  moved.dispose();
+  new Tensor('int64', [1n, 2n], [2]);
+  new Tensor('int64', [1, 2], [2]);
+  new Tensor('bool', Uint8Array.from([0, 1]), [2]);
+  new Tensor('float16', Uint16Array.from([0x3c00]), []);
+  // @ts-expect-error no such type
+  new Tensor('float31', new Float32Array(1), [1]);
+  return pooled;
+}
+
+export async function surroundings(): Promise<void> {
+  await init();
+  await init('cuda:0');
+  const list: DeviceInfo[] = devices();
+  const names: string[] = list.map((info) => `${info.id} ${info.kind} ${info.name} ${info.totalMemory} ${info.computeCapability ?? ''} ${info.freeMemory ?? 0}`);
+  const status = gpuStatus();
+  const why: string | undefined = status.available ? status.driverVersion : `${status.code}: ${status.reason}`;
+  const pinned: Float32Array = allocPinned('float32', 1024);
+  const whole: BigInt64Array = allocPinned('int64', 4);
+  await memoryStats('cpu');
+  await trimMemory();
+  console.log(names, why, pinned, whole);
+  try {
+    await relu(new Float32Array(1), { device: 'cuda' });
+  } catch (error) {
+    if (error instanceof WarpwrightError) {
+      const code: string = error.code;
+      console.log(code, error.message);
+    }
+  }
+}
