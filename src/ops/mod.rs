@@ -5,6 +5,7 @@ mod call;
 mod spec;
 
 pub mod geometry;
+mod operands;
 pub mod unary;
 
 pub use attrs::{Attrs, COMMON_OPTIONS, Raw, nearest};

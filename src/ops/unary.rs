@@ -1,16 +1,19 @@
 //! Elementwise functions of one operand: a table row each.
 
+use super::operands::{device_operand, host_operand};
 use super::spec::*;
 use super::{Attrs, Call, FLOATS};
+use crate::Result;
 use crate::cpu::math::*;
 use crate::cpu::{Float, for_pieces};
 use crate::dtype::DType;
 use crate::kernels::{Arg, Launcher, float_arg, linear};
 use crate::tensor::{DeviceView, HostView, HostViewMut};
-use crate::{Error, Result};
 
 /// ONNX's Selu constants, the float32 values of its definition.
 const SELU: [f64; 2] = [1.673_263_192_176_818_8, 1.050_701_022_148_132_3];
+
+const X: &[Operand] = &[required("x")];
 
 const fn alpha(default: f64, doc: &'static str) -> Attribute {
     attribute("alpha", Kind::Float(default), doc)
@@ -25,7 +28,7 @@ const fn row(
 ) -> OpSpec {
     OpSpec {
         name,
-        operands: &[required("x")],
+        operands: X,
         attributes,
         dtypes: FLOATS,
         shape: same,
@@ -38,13 +41,13 @@ const fn row(
 
 /// The CPU form that applies a scalar function; its parameters are the op's number attributes, in order.
 macro_rules! each {
-    ($function:expr) => {
-        each!(|x, _, _| $function(x))
-    };
     (|$x:pat_param, $first:pat_param, $second:pat_param| $body:expr) => {
         |call, inputs, outputs| {
             map(call, inputs, outputs, |$x: f32, $first, $second| $body, |$x: f64, $first, $second| $body)
         }
+    };
+    ($function:expr) => {
+        each!(|x, _, _| $function(x))
     };
 }
 
@@ -149,30 +152,6 @@ fn by_tanh(call: &Call) -> bool {
     call.attrs.choice("approximate") == "tanh"
 }
 
-/// Elements of an operand that the call was checked to have.
-pub(super) fn host_operand<'a, T: Float>(
-    call: &Call,
-    inputs: &[Option<HostView<'a>>],
-    index: usize,
-) -> Result<&'a [T]> {
-    match inputs.get(index) {
-        Some(Some(view)) => Ok(view.as_slice::<T>()),
-        _ => Err(Error::Internal(format!("{}: operand {index} is missing", call.spec.name))),
-    }
-}
-
-/// Device view of an operand that the call was checked to have.
-pub(super) fn device_operand<'a, 'b>(
-    call: &Call,
-    inputs: &'b [Option<DeviceView<'a>>],
-    index: usize,
-) -> Result<&'b DeviceView<'a>> {
-    match inputs.get(index) {
-        Some(Some(view)) => Ok(view),
-        _ => Err(Error::Internal(format!("{}: operand {index} is missing", call.spec.name))),
-    }
-}
-
 fn cuda(
     call: &Call,
     launcher: &Launcher,
@@ -187,7 +166,7 @@ fn cuda(
     let function = if by_tanh(call) { "geluTanh" } else { call.spec.name };
     let [first, second] = parameters(call).map(|value| float_arg(dtype, value));
     let grid = linear(n, 256, 16 / dtype.size() as u32)?;
-    let x = device_operand(call, inputs, 0)?.ptr;
+    let x = device_operand(call, inputs, 0)?;
     let arguments = [Arg::Ptr(x), Arg::Ptr(outputs[0].ptr), Arg::U64(n), first, second];
     launcher.launch(&format!("{function}_{}", dtype.suffix()), grid, &arguments)
 }

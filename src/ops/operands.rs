@@ -1,0 +1,43 @@
+//! Operands as the CPU and GPU forms take them.
+
+use super::Call;
+use crate::cpu::Float;
+use crate::driver::DevicePtr;
+use crate::tensor::{DeviceView, HostView};
+use crate::{Error, Result};
+
+/// Elements of an operand that the call was checked to have.
+pub fn host_operand<'a, T: Float>(
+    call: &Call,
+    inputs: &[Option<HostView<'a>>],
+    index: usize,
+) -> Result<&'a [T]> {
+    host_optional(inputs, index).ok_or_else(|| missing(call, index))
+}
+
+/// Elements of an optional operand.
+pub fn host_optional<'a, T: Float>(inputs: &[Option<HostView<'a>>], index: usize) -> Option<&'a [T]> {
+    inputs.get(index).and_then(Option::as_ref).map(HostView::as_slice::<T>)
+}
+
+/// Address of an operand that the call was checked to have.
+pub fn device_operand(call: &Call, inputs: &[Option<DeviceView>], index: usize) -> Result<DevicePtr> {
+    match inputs.get(index) {
+        Some(Some(view)) => Ok(view.ptr),
+        _ => Err(missing(call, index)),
+    }
+}
+
+/// Address of an optional operand, null when it was left out.
+pub fn device_optional(inputs: &[Option<DeviceView>], index: usize) -> DevicePtr {
+    inputs.get(index).and_then(Option::as_ref).map_or(DevicePtr::NULL, |view| view.ptr)
+}
+
+/// The multiplier that kernels/common/divide.cuh divides by `size` with.
+pub fn divisor(size: usize) -> u64 {
+    u64::MAX / (size as u64).max(1)
+}
+
+fn missing(call: &Call, index: usize) -> Error {
+    Error::Internal(format!("{}: operand {index} is missing", call.spec.name))
+}
