@@ -65,6 +65,8 @@ const odd = [
   conv('conv2d', 'infinity in the input', [1, 2, 8, 8], [3, 2, 3, 3], { pads: [1, 1, 1, 1] }, { x: { fill: 'positive', at: { 27: Infinity } }, w: 'positive' }),
   conv('conv2d', 'padding by a NaN weight', [1, 1, 3, 3], [1, 1, 3, 3], { pads: [1, 1, 1, 1] }, { w: { fill: 'ones', at: { 0: NaN } } }),
   conv('conv2d', 'padding by an infinite weight', [1, 1, 3, 3], [2, 1, 3, 3], { pads: [1, 1, 1, 1] }, { x: 'positive', w: { fill: 'ones', at: { 8: Infinity } } }),
+  conv('conv2d', 'more images than a grid has in z', [65537, 1, 2, 2], [1, 1, 2, 2]),
+  conv('conv2d', 'more depthwise channels than a grid has in y', [1, 65537, 2, 3], [65537, 1, 2, 2], { group: 65537 }),
   conv('conv2d', 'positive numbers', [1, 65, 7, 7], [4, 65, 3, 3], {}, { x: 'positive', w: 'positive' }),
 ];
 

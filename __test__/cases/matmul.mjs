@@ -56,7 +56,7 @@ const batches = [
   batched([0, 3, 4], [4, 5]),
   batched([2, 0, 4], [2, 4, 5]),
   batched([2, 3, 0], [2, 0, 5]),
-  batched([300, 2, 3], [300, 3, 2]),
+  batched([65537, 2, 3], [65537, 3, 2]),
   batched([2, 3, 4], [2, 4, 5], { beta: 2 }, { c: { dims: [2, 3, 5] } }),
   batched([2, 3, 4], [2, 4, 5], {}, { c: { dims: [5] } }, ['tensors', 'resident']),
   batched([2, 3, 4], [2, 4, 5], {}, { c: { dims: [3, 1] } }, ['tensors', 'resident']),

@@ -20,6 +20,7 @@ const shapes = [
   ['129 channels', [1, 129, 4, 5], { kernel: [2, 2], strides: [1, 1] }],
   ['257 columns', [1, 1, 3, 257], { kernel: [2, 2], strides: [2, 2] }],
   ['one row', [1, 2, 1, 33], { kernel: [1, 3], strides: [1, 2] }],
+  ['more planes than a grid has in y', [65537, 1, 2, 3], { kernel: [2, 2] }],
   ['empty batch', [0, 2, 8, 8], { kernel: [2, 2] }],
   ['no channels', [2, 0, 8, 8], { kernel: [2, 2] }],
 ];
@@ -44,6 +45,7 @@ const globals = ['globalMaxPool', 'globalAveragePool'].flatMap((op) => [
   pool(op, 'one NaN', [2, 3, 16, 16], {}, { fill: 'normal', at: { 300: NaN } }),
   pool(op, 'all -Infinity', [2, 2, 3, 3], {}, -Infinity),
   pool(op, 'view', [2, 3, 9, 9], {}, 'positive', 3),
+  pool(op, 'more planes than a grid has in y', [1, 65537, 2, 2], {}),
 ]);
 
 export const cases = [...both, ...counted, ...special, ...globals, pool('globalAveragePool', 'no pixels', [2, 3, 0, 4], {})];

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Tensor, add, matmul, median, relu, softmax } from '../index.mjs';
+import { device, location, onGpu, requireDevice } from './helpers/device.mjs';
+
+/** Results beyond what 32-bit offsets and grids reach. They need several GB, so they run on a GPU only. */
+const options = { skip: !onGpu && 'the test device is the CPU' };
+
+test(`the test device ${device} is there`, requireDevice);
+
+const place = (data, dims) => new Tensor('float32', data, dims).to(location);
+
+/** Rows `picked` of a matrix, by a product with unit rows, so that it never leaves the device. */
+async function readRows(matrix, picked) {
+  const [m, n] = matrix.dims;
+  const unit = new Float32Array(picked.length * m);
+  picked.forEach((row, i) => { unit[i * m + row] = 1; });
+  const left = await place(unit, [picked.length, m]);
+  const rows = await matmul(left, matrix);
+  const data = await rows.getData();
+  left.dispose();
+  rows.dispose();
+  return picked.map((_, i) => data.subarray(i * n, (i + 1) * n));
+}
+
+test('products, sums and activations of more than 2^31 elements', options, async () => {
+  const m = 65537;
+  const n = 32769;
+  const column = await place(Float32Array.from({ length: m }, (_, i) => (i % 251) - 125), [m, 1]);
+  const row = await place(Float32Array.from({ length: n }, (_, j) => (j % 127) - 63), [1, n]);
+  const product = await matmul(column, row);
+  assert.ok(product.size > 2 ** 31);
+  const shifted = await add(product, row);
+  product.dispose();
+  const positive = await relu(shifted);
+  shifted.dispose();
+  const picked = [0, 1, 32768, 65535, 65536];
+  const rows = await readRows(positive, picked);
+  rows.forEach((values, k) => {
+    const factor = (picked[k] % 251) - 125;
+    for (let j = 0; j < n; j++) {
+      const want = Math.max(0, (factor + 1) * ((j % 127) - 63));
+      if (values[j] !== want) assert.fail(`row ${picked[k]}, column ${j}: ${values[j]}, expected ${want}`);
+    }
+  });
+  for (const tensor of [column, row, positive]) tensor.dispose();
+});
+
+test('softmax of 2^20 rows and medians of 2^26 columns', options, async () => {
+  const rows = 2 ** 20;
+  const column = await place(new Float32Array(rows), [rows, 1]);
+  const line = await place(Float32Array.from([0, 0, 0, 0]), [1, 4]);
+  const flat = await matmul(column, line);
+  const soft = await softmax(flat, { axis: 1 });
+  assert.ok((await soft.getData()).every((value) => value === 0.25));
+  for (const tensor of [column, line, flat, soft]) tensor.dispose();
+
+  const d = 2 ** 26;
+  const levels = await place(Float32Array.from([3, 1, 2]), [3, 1]);
+  const ones = await place(new Float32Array(d).fill(1), [1, d]);
+  const wide = await matmul(levels, ones);
+  const middle = await median(wide);
+  assert.ok((await middle.getData()).every((value) => value === 2));
+  for (const tensor of [levels, ones, wide, middle]) tensor.dispose();
+});
+
+test('medians over more than 2^31 elements', options, async () => {
+  const n = 33;
+  const d = 2 ** 26;
+  const levels = await place(Float32Array.from({ length: n }, (_, i) => (i * 7) % n), [n, 1]);
+  const columns = await place(Float32Array.from({ length: d }, (_, j) => (j % 5) + 1), [1, d]);
+  const wide = await matmul(levels, columns);
+  const middle = await median(wide);
+  const data = await middle.getData();
+  for (let j = 0; j < d; j += 65_521) assert.equal(data[j], 16 * ((j % 5) + 1), `column ${j}`);
+  assert.equal(data[d - 1], 16 * (((d - 1) % 5) + 1));
+  for (const tensor of [levels, columns, wide, middle]) tensor.dispose();
+});
