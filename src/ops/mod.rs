@@ -4,6 +4,7 @@ mod attrs;
 mod call;
 mod spec;
 
+pub mod binary;
 pub mod geometry;
 mod operands;
 pub mod unary;
@@ -19,7 +20,7 @@ use crate::{Error, Result};
 pub const FLOATS: &[DType] = &[DType::F32, DType::F64];
 
 /// The families' lists, in the order of docs/ops.md.
-const FAMILIES: &[&[OpSpec]] = &[unary::OPS];
+const FAMILIES: &[&[OpSpec]] = &[unary::OPS, binary::OPS];
 
 /// Every op, family by family.
 pub fn all() -> impl Iterator<Item = &'static OpSpec> {
