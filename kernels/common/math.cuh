@@ -68,6 +68,11 @@ template <class T> WW_DEVICE T ww_sigmoid(T x) {
 
 template <class T> WW_DEVICE T ww_silu(T x) { return x * ww_sigmoid(x); }
 
+template <class T> WW_DEVICE T ww_clip(T x, T low, T high) {
+    T y = x < low ? low : x;
+    return y > high ? high : y;
+}
+
 // 1 - Phi(a) for a >= 0: exp(-a^2/2) times a polynomial in t = 1/(1 + 0.3 a), which keeps its digits in the tail.
 WW_DEVICE float ww_upper_tail(float x) {
     float a = x < 14.5f ? x : 14.5f;
@@ -97,10 +102,23 @@ WW_DEVICE float ww_gelu(float x) {
 }
 WW_DEVICE double ww_gelu(double x) { return x * normcdf(x); }
 
-// The tanh form, 0.5 x (1 + tanh(u)), as x sigmoid(2u).
+// The tanh form, 0.5 x (1 + tanh(u)), as x sigmoid(2u). In float 2u is carried in two parts, since the exponential
+// turns its absolute error into a relative one; beyond 20 it no longer matters.
 WW_DEVICE float ww_gelu_tanh(float x) {
-    float u = x * fmaf(0.0713548162726f, x * x, 1.5957691216f);
-    return x * ww_sigmoid(u);
+    float c = ww_clip(x, -20.0f, 20.0f);
+    float square = c * c;
+    float product = 0.0713548163f * square;
+    float rest = fmaf(0.0713548163f, square, -product);
+    rest = fmaf(0.0713548163f, fmaf(c, c, -square), fmaf(2.399e-09f, square, rest));
+    float sum = product + 1.59576917f;
+    float part = sum - product;
+    rest += (product - (sum - part)) + (1.59576917f - part) - 4.5341e-08f;
+    float u = c * sum;
+    rest = fmaf(c, rest, fmaf(c, sum, -u));
+    float e = expf(-fabsf(u));
+    e = fmaf(e, u < 0.0f ? rest : -rest, e);
+    float r = ww_reciprocal_mid(1.0f + e);
+    return x * (u >= 0.0f ? r : e * r);
 }
 WW_DEVICE double ww_gelu_tanh(double x) {
     double u = x * fma(0.071354816272600247, x * x, 1.5957691216057308);
@@ -121,17 +139,12 @@ template <class T> WW_DEVICE T ww_mish(T x) {
     return x * tanh_softplus;
 }
 
-template <class T> WW_DEVICE T ww_clip(T x, T low, T high) {
-    T y = x < low ? low : x;
-    return y > high ? high : y;
-}
-
 template <class T> WW_DEVICE T ww_hard_sigmoid(T x, T alpha, T beta) {
     return ww_clip(ww_fma(alpha, x, beta), T(0), T(1));
 }
 
 template <class T> WW_DEVICE T ww_hard_swish(T x) {
-    return x * ww_hard_sigmoid(x, T(1.0 / 6.0), T(0.5));
+    return x * (ww_clip(x + T(3), T(0), T(6)) * T(1.0 / 6.0));
 }
 
 template <class T> WW_DEVICE T ww_relu(T x) { return x <= T(0) ? T(0) : x; }
