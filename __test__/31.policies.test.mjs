@@ -82,7 +82,7 @@ policy('Infinity and NaN come out of products where a plain chain gives them', a
   same(await product([Infinity, 1], [0, 1]), NaN);
   same(await product([Infinity, -Infinity], [1, 1]), NaN);
   same(await product([NaN, 0], [0, 0]), NaN);
-  const long = new Array(300).fill(1);
+  const long = Array.from({ length: 300 }, () => 1);
   same(await product(long.with ? long.with(200, Infinity) : long.map((v, i) => (i === 200 ? Infinity : v)), long), Infinity);
 });
 
@@ -212,7 +212,7 @@ policy('zero-size and 0-d tensors work', async ({ dtype, of, run }) => {
 });
 
 policy('a window beyond the padded input is a SHAPE_MISMATCH', async ({ dtype, of, run }) => {
-  const x = of(...new Array(9).fill(1));
+  const x = of(...Array.from({ length: 9 }, () => 1));
   const large = arrayOf(dtype, 25).fill(1);
   await rejects(() => run('conv2d', x, large, { dims: [[1, 1, 3, 3], [1, 1, 5, 5]] }), 'SHAPE_MISMATCH', 'conv2d');
   await rejects(() => run('conv2d', x, of(1, 1, 1, 1), { dims: [[1, 1, 3, 3], [1, 1, 2, 2]], dilations: [3, 1] }), 'SHAPE_MISMATCH', 'conv2d');

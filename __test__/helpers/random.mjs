@@ -20,7 +20,7 @@ export function generator(seed) {
 
 const limits = {
   float32: { max: 3.4028234663852886e38, denormal: 1e-42, log: 38 },
-  float64: { max: Number.MAX_VALUE, denormal: 1e-310, log: 307 },
+  float64: { max: Number.MAX_VALUE, denormal: 2 ** -1030, log: 307 },
 };
 
 const specialsOf = ({ max, denormal }) => [

@@ -10,14 +10,14 @@ export function sizeOf(dims) {
 
 /** @param {number[]} dims */
 export function stridesOf(dims) {
-  const strides = new Array(dims.length).fill(1);
+  const strides = dims.map(() => 1);
   for (let i = dims.length - 2; i >= 0; i--) strides[i] = strides[i + 1] * dims[i + 1];
   return strides;
 }
 
 /** Coordinates of the element at a row-major position. */
 export function coordinateOf(position, dims) {
-  const coordinate = new Array(dims.length).fill(0);
+  const coordinate = dims.slice();
   for (let i = dims.length - 1; i >= 0; i--) {
     coordinate[i] = position % dims[i];
     position = Math.floor(position / dims[i]);

@@ -8,14 +8,14 @@ import { Sum } from './sum.mjs';
  */
 export function geometry(input, kernel, options) {
   const rank = input.length;
-  const strides = options.strides ?? new Array(rank).fill(1);
-  const dilations = options.dilations ?? new Array(rank).fill(1);
-  const pads = options.pads ?? new Array(2 * rank).fill(0);
+  const strides = options.strides ?? Array.from({ length: rank }, () => 1);
+  const dilations = options.dilations ?? Array.from({ length: rank }, () => 1);
+  const pads = options.pads ?? Array.from({ length: 2 * rank }, () => 0);
   let begin = pads.slice(0, rank);
   let end = pads.slice(rank);
   const autoPad = options.autoPad ?? 'NOTSET';
   if (autoPad === 'VALID') {
-    begin = new Array(rank).fill(0);
+    begin = Array.from({ length: rank }, () => 0);
     end = begin;
   } else if (autoPad !== 'NOTSET') {
     const totals = input.map((size, i) => {
@@ -105,9 +105,9 @@ export function convTranspose([x, w], options = {}) {
 
 function transposedGeometry(input, kernel, options) {
   const rank = input.length;
-  const strides = options.strides ?? new Array(rank).fill(1);
-  const dilations = options.dilations ?? new Array(rank).fill(1);
-  const outputPads = options.outputPads ?? new Array(rank).fill(0);
+  const strides = options.strides ?? Array.from({ length: rank }, () => 1);
+  const dilations = options.dilations ?? Array.from({ length: rank }, () => 1);
+  const outputPads = options.outputPads ?? Array.from({ length: rank }, () => 0);
   const autoPad = options.autoPad ?? 'NOTSET';
   const full = input.map((size, i) =>
     strides[i] * (size - 1) + outputPads[i] + (kernel[i] - 1) * dilations[i] + 1);

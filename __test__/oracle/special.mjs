@@ -10,7 +10,7 @@ function expMinusSquare(x) {
 function erfSeries(x) {
   let term = x;
   let sum = x;
-  for (let n = 1; n < 200 && Math.abs(term) > Math.abs(sum) * 1e-18; n++) {
+  for (let n = 1; n < 200 && Math.abs(term / sum) > 1e-18; n++) {
     term *= (2 * x * x) / (2 * n + 1);
     sum += term;
   }
