@@ -50,11 +50,9 @@ async function timeCalls(call, count, inFlight) {
  */
 export async function timeOnHost(call, { inFlight, once }) {
   if (once) return timingOf([await timeCalls(call, 1, 1)], 'host');
-  let calls = 0;
   let elapsed = 0;
   while (elapsed < WARM_UP_MS) {
     elapsed += await timeCalls(call, inFlight, inFlight);
-    calls += inFlight;
   }
   const perCall = await timeCalls(call, inFlight, inFlight) / inFlight;
   const count = Math.min(MOST_CALLS, Math.max(inFlight, Math.ceil(SAMPLE_MS / perCall)));
