@@ -60,6 +60,14 @@ impl WindowAxis {
         first.min(self.kernel)..past.clamp(first.min(self.kernel), self.kernel)
     }
 
+    /// The windows whose tap lies in the input, as a range; window i reads `position(i, tap)`.
+    pub fn windows(&self, tap: usize) -> std::ops::Range<usize> {
+        let offset = tap * self.dilation;
+        let first = self.begin.saturating_sub(offset).div_ceil(self.stride).min(self.output);
+        let past = (self.begin + self.input).saturating_sub(offset).div_ceil(self.stride);
+        first..past.clamp(first, self.output)
+    }
+
     /// Input element under a tap that lies in the input.
     pub fn position(&self, index: usize, tap: usize) -> usize {
         index * self.stride + tap * self.dilation - self.begin
@@ -94,14 +102,14 @@ impl WindowOptions {
             "" => "NOTSET",
             word => word,
         };
-        let pads = positive(spec, attrs, PADS.name, 2 * axes, 0)?.unwrap_or_else(|| vec![0; 2 * axes]);
+        let pads = whole_numbers(spec, attrs, PADS.name, 2 * axes, 0)?.unwrap_or_else(|| vec![0; 2 * axes]);
         if auto_pad != "NOTSET" && pads.iter().any(|&pad| pad > 0) {
             return invalid!(
                 "{}: 'pads' are given, so 'autoPad' must be 'NOTSET', got '{auto_pad}'",
                 spec.name
             );
         }
-        let list = |name| Ok(positive(spec, attrs, name, axes, 1)?.unwrap_or_else(|| vec![1; axes]));
+        let list = |name| Ok(whole_numbers(spec, attrs, name, axes, 1)?.unwrap_or_else(|| vec![1; axes]));
         Ok(WindowOptions {
             strides: list(STRIDES.name)?,
             dilations: list(DILATIONS.name)?,
@@ -123,7 +131,7 @@ impl WindowOptions {
 }
 
 /// A list option: `count` whole numbers of at least `least`, `None` when left out.
-pub fn positive(
+pub fn whole_numbers(
     spec: &OpSpec,
     attrs: &Attrs,
     name: &str,
@@ -303,6 +311,9 @@ mod tests {
                 assert_eq!(axis.taps(index).collect::<Vec<_>>(), expected, "{axis:?} {index}");
                 let cells = (0..kernel).filter(|tap| place(tap) < padded).count();
                 assert_eq!(axis.padded_taps(index), cells, "{axis:?} {index}");
+                for tap in 0..kernel {
+                    assert_eq!(axis.windows(tap).contains(&index), inside(&tap), "{axis:?} {index} {tap}");
+                }
                 for tap in expected {
                     assert_eq!(axis.position(index, tap), place(&tap) - begin);
                 }

@@ -7,6 +7,7 @@ mod spec;
 pub mod binary;
 pub mod geometry;
 mod operands;
+pub mod pool;
 pub mod unary;
 
 pub use attrs::{Attrs, COMMON_OPTIONS, Raw, nearest};
@@ -20,7 +21,7 @@ use crate::{Error, Result};
 pub const FLOATS: &[DType] = &[DType::F32, DType::F64];
 
 /// The families' lists, in the order of docs/ops.md.
-const FAMILIES: &[&[OpSpec]] = &[unary::OPS, binary::OPS];
+const FAMILIES: &[&[OpSpec]] = &[unary::OPS, binary::OPS, pool::OPS];
 
 /// Every op, family by family.
 pub fn all() -> impl Iterator<Item = &'static OpSpec> {
