@@ -34,7 +34,8 @@ def install(folder, requirements):
     print(f'installing {requirements}', flush=True)
     subprocess.run(
         [sys.executable, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps',
-         '--root-user-action=ignore', '--target', str(target), '-r', str(SCRIPTS / requirements)], check=True)
+         '--target', str(target), '-r', str(SCRIPTS / requirements)],
+        env={**os.environ, 'PIP_ROOT_USER_ACTION': 'ignore'}, check=True)
     stamp.write_text(wanted, encoding='utf-8')
     return target
 
@@ -143,7 +144,7 @@ def main():
             print(f'  {complaint}')
         passed, failed = passed + (not complaints), failed + bool(complaints)
     if not options.family:
-        for name in check_ptx.orphans(every):
+        for name in check_ptx.orphans(check_ptx.families()):
             print(f'  kernels/ptx/{name} has no source: delete it')
             failed += 1
     print(f'{passed} passed, {failed} failed')
