@@ -58,7 +58,7 @@ test('int64 from bigints and safe integers, exactly', () => {
 
 test('bool holds 0 and 1', () => {
   assert.deepEqual([...new Tensor('bool', Uint8Array.from([0, 1, 1]), [3]).data], [0, 1, 1]);
-  throws(() => new Tensor('bool', Uint8Array.from([0, 2]), [2]), 'INVALID_ARGUMENT', '2');
+  throws(() => new Tensor('bool', [2], [1]), 'INVALID_ARGUMENT', '2');
 });
 
 test('float16 and bfloat16 as bit patterns', async () => {
@@ -171,6 +171,11 @@ test('dispose during a run lets it finish or rejects it', async () => {
       assert.equal(error.code, 'DISPOSED', error.stack);
     }
   }
+});
+
+test('a typed array beside a tensor gives a tensor', async () => {
+  const y = await add(Float32Array.of(1, 2), new Tensor('float32', Float32Array.of(3, 4), [2]), { device });
+  assert.deepEqual([...await y.getData()], [4, 6]);
 });
 
 test('disposing a result leaves its input alone', async () => {

@@ -65,12 +65,13 @@ policy('variance is not mean of squares minus square of mean', async ({ dtype, o
 policy('a matrix product of length 0 gives beta c, bias and activation', async ({ of, run }) => {
   const dims = [[2, 0], [0, 2]];
   same(await run('matmul', of(), of(), { dims }), 0, 0, 0, 0);
-  same(await run('matmul', of(), of(), { dims, c: of(1, 2, 3, -4), beta: 2 }), 2, 4, 6, -8);
-  same(await run('matmul', of(), of(), { dims, c: of(1, 2, 3, -4), beta: 2, bias: of(1, -5), activation: 'relu' }), 3, 0, 7, 0);
+  const withC = [...dims, [2, 2]];
+  same(await run('matmul', of(), of(), { dims: withC, c: of(1, 2, 3, -4), beta: 2 }), 2, 4, 6, -8);
+  same(await run('matmul', of(), of(), { dims: withC, c: of(1, 2, 3, -4), beta: 2, bias: of(1, -5), activation: 'relu' }), 3, 0, 7, 0);
 });
 
 policy('beta 0 never reads c, alpha 0 never reads A or B', async ({ of, run }) => {
-  const dims = [[1, 2], [2, 1]];
+  const dims = [[1, 2], [2, 1], [1, 1]];
   same(await run('matmul', of(1, 2), of(3, 4), { dims, c: of(NaN), beta: 0 }), 11);
   same(await run('matmul', of(NaN, Infinity), of(3, NaN), { dims, c: of(5), alpha: 0 }), 5);
   same(await run('matmul', of(NaN, Infinity), of(3, NaN), { dims, alpha: 0 }), 0);

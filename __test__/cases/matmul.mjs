@@ -40,8 +40,8 @@ const extended = [
     product(17, 9, 33, { label: activation, options: { activation }, named: { bias: { dims: [33] } } })),
 ];
 
-const batched = (a, b, options = {}, named = undefined, forms = undefined) => ({
-  op: 'matmul', name: `[${a}] by [${b}] ${Object.keys({ ...options, ...named }).join(' ')} ${named?.c ? `[${named.c.dims}]` : ''}`.trim(), inputs: [{ dims: a }, { dims: b }], options, named, forms,
+const batched = (a, b, options = {}, named = undefined) => ({
+  op: 'matmul', name: `[${a}] by [${b}] ${Object.keys({ ...options, ...named }).join(' ')} ${named?.c ? `[${named.c.dims}]` : ''}`.trim(), inputs: [{ dims: a }, { dims: b }], options, named,
 });
 
 const batches = [
@@ -58,9 +58,9 @@ const batches = [
   batched([2, 3, 0], [2, 0, 5]),
   batched([65537, 2, 3], [65537, 3, 2]),
   batched([2, 3, 4], [2, 4, 5], { beta: 2 }, { c: { dims: [2, 3, 5] } }),
-  batched([2, 3, 4], [2, 4, 5], {}, { c: { dims: [5] } }, ['tensors', 'resident']),
-  batched([2, 3, 4], [2, 4, 5], {}, { c: { dims: [3, 1] } }, ['tensors', 'resident']),
-  batched([2, 3, 4], [2, 4, 5], {}, { c: { dims: [] } }, ['tensors', 'resident']),
+  batched([2, 3, 4], [2, 4, 5], {}, { c: { dims: [5] } }),
+  batched([2, 3, 4], [2, 4, 5], {}, { c: { dims: [3, 1] } }),
+  batched([2, 3, 4], [2, 4, 5], {}, { c: { dims: [] } }),
 ];
 
 const vectors = [batched([7], [7]), batched([7], [7, 5]), batched([5, 7], [7]), batched([7], [3, 7, 5]), batched([3, 5, 7], [7]), batched([0], [0])];

@@ -27,6 +27,19 @@ const shapes = [
 
 const both = ['maxPool2d', 'averagePool2d'].flatMap((op) => shapes.map(([name, dims, options]) => pool(op, name, dims, options)));
 
+const others = ['maxPool', 'averagePool'].flatMap((op) => [
+  pool(`${op}1d`, 'plain', [2, 3, 33], { kernel: [3] }),
+  pool(`${op}1d`, 'everything', [2, 5, 65], { kernel: [4], strides: [3], pads: [2, 1], dilations: [2], ceilMode: true }),
+  pool(`${op}1d`, 'SAME_LOWER', [1, 2, 16], { kernel: [4], strides: [3], autoPad: 'SAME_LOWER' }),
+  pool(`${op}1d`, 'non-finite numbers', [1, 3, 40], { kernel: [2], strides: [2] }, 'nonFinite', 1),
+  pool(`${op}1d`, 'empty batch', [0, 2, 8], { kernel: [2] }),
+  pool(`${op}3d`, 'plain', [1, 2, 5, 6, 7], { kernel: [2, 2, 2], strides: [2, 2, 2] }),
+  pool(`${op}3d`, 'everything', [2, 3, 7, 6, 5], { kernel: [3, 2, 2], strides: [2, 1, 2], pads: [1, 0, 1, 1, 1, 0], dilations: [1, 2, 1], ceilMode: true }),
+  pool(`${op}3d`, 'SAME_UPPER', [1, 2, 4, 5, 6], { kernel: [2, 3, 2], strides: [1, 2, 3], autoPad: 'SAME_UPPER' }),
+  pool(`${op}3d`, 'non-finite numbers', [1, 2, 4, 4, 4], { kernel: [2, 2, 2] }, 'nonFinite', 1),
+  pool(`${op}3d`, 'no channels', [1, 0, 4, 4, 4], { kernel: [2, 2, 2] }),
+]);
+
 const counted = shapes.filter(([, , options]) => options.pads || options.autoPad || options.ceilMode).map(([name, dims, options]) =>
   pool('averagePool2d', `${name}, pads counted`, dims, { ...options, countIncludePad: true }));
 
@@ -48,4 +61,4 @@ const globals = ['globalMaxPool', 'globalAveragePool'].flatMap((op) => [
   pool(op, 'more planes than a grid has in y', [1, 65537, 2, 2], {}),
 ]);
 
-export const cases = [...both, ...counted, ...special, ...globals, pool('globalAveragePool', 'no pixels', [2, 3, 0, 4], {})];
+export const cases = [...both, ...others, ...counted, ...special, ...globals, pool('globalAveragePool', 'no pixels', [2, 3, 0, 4], {})];

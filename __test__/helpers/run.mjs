@@ -1,4 +1,5 @@
 import * as warpwright from '../../index.mjs';
+import internal from '../../lib/internal.js';
 import { sizeOf } from '../oracle/array.mjs';
 import { oracle } from '../oracle/index.mjs';
 import { device, location, onGpu } from './device.mjs';
@@ -40,10 +41,16 @@ function expected(testCase, inputs, named) {
 const mapValues = (object, change) =>
   Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value)]));
 
+/** One shape per operand in the order of the table; operands given as options come last and may be left out. */
+function shapes(op, inputs, named) {
+  const optional = internal.opTable().find((row) => row.name === op).operands.filter((row) => !row.required);
+  return [...inputs.map((o) => o.dims), ...optional.map((row) => named[row.name]?.dims)];
+}
+
 /** Typed arrays in, typed array out. */
 async function runArrays(testCase, dtype, { inputs, named }) {
   const options = { ...testCase.options, ...mapValues(named, (o) => o.view), device };
-  if (!testCase.noDims) options.dims = inputs.map((o) => o.dims);
+  if (!testCase.noDims) options.dims = shapes(testCase.op, inputs, named);
   const result = await warpwright[testCase.op](...inputs.map((o) => o.view), options);
   const problems = [];
   if (result?.constructor !== arrayOf(dtype, 0).constructor) problems.push(`gives a ${result?.constructor?.name}`);
