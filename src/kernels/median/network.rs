@@ -8,7 +8,9 @@
 /// One compare-exchange: the smaller value goes to wire `low`, the larger to wire `high`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
+    /// Wire of the smaller value.
     pub low: usize,
+    /// Wire of the larger value.
     pub high: usize,
     /// Whether the smaller value is used later on.
     pub keep_low: bool,
@@ -19,7 +21,9 @@ pub struct Step {
 /// A selection network over the wires `0..n`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
+    /// Number of wires.
     pub n: usize,
+    /// Comparators in order.
     pub steps: Vec<Step>,
     /// For each wanted rank, in the order asked for, the wire that holds it at the end.
     pub outputs: Vec<usize>,
