@@ -6,8 +6,11 @@ mod spec;
 
 pub mod binary;
 pub mod geometry;
+pub mod median;
 mod operands;
 pub mod pool;
+mod rows;
+pub mod softmax;
 pub mod unary;
 
 pub use attrs::{Attrs, COMMON_OPTIONS, Raw, nearest};
@@ -21,7 +24,7 @@ use crate::{Error, Result};
 pub const FLOATS: &[DType] = &[DType::F32, DType::F64];
 
 /// The families' lists, in the order of docs/ops.md.
-const FAMILIES: &[&[OpSpec]] = &[unary::OPS, binary::OPS, pool::OPS];
+const FAMILIES: &[&[OpSpec]] = &[unary::OPS, binary::OPS, pool::OPS, softmax::OPS, median::OPS];
 
 /// Every op, family by family.
 pub fn all() -> impl Iterator<Item = &'static OpSpec> {
