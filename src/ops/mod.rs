@@ -7,6 +7,7 @@ mod spec;
 pub mod binary;
 pub mod geometry;
 pub mod median;
+pub mod norm;
 mod operands;
 pub mod pool;
 mod rows;
@@ -24,7 +25,7 @@ use crate::{Error, Result};
 pub const FLOATS: &[DType] = &[DType::F32, DType::F64];
 
 /// The families' lists, in the order of docs/ops.md.
-const FAMILIES: &[&[OpSpec]] = &[unary::OPS, binary::OPS, pool::OPS, softmax::OPS, median::OPS];
+const FAMILIES: &[&[OpSpec]] = &[unary::OPS, binary::OPS, pool::OPS, softmax::OPS, norm::OPS, median::OPS];
 
 /// Every op, family by family.
 pub fn all() -> impl Iterator<Item = &'static OpSpec> {
