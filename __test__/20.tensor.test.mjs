@@ -209,8 +209,14 @@ test('allocPinned gives typed arrays', async () => {
 
 test('pinned memory cannot be transferred', () => {
   const array = allocPinned('float32', 8);
-  assert.throws(() => structuredClone(array.buffer, { transfer: [array.buffer] }));
-  if (array.buffer.transfer) assert.throws(() => array.buffer.transfer());
+  const attempts = [() => structuredClone(array.buffer, { transfer: [array.buffer] }), () => array.buffer.transfer?.()];
+  for (const attempt of attempts) {
+    try {
+      attempt();
+    } catch {
+      // Some engines refuse, others copy instead; what counts is that the array stays.
+    }
+  }
   assert.equal(array.length, 8);
   array[7] = 1;
   assert.equal(array[7], 1);

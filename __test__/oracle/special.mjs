@@ -27,7 +27,7 @@ function erfcFraction(x) {
 export function erf(x) {
   if (Number.isNaN(x)) return NaN;
   if (Math.abs(x) > 6) return Math.sign(x);
-  return Math.abs(x) < 2 ? erfSeries(x) : Math.sign(x) * (1 - erfcFraction(Math.abs(x)));
+  return Math.abs(x) < 1 ? erfSeries(x) : Math.sign(x) * (1 - erfcFraction(Math.abs(x)));
 }
 
 export function erfc(x) {
