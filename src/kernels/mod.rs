@@ -1,6 +1,7 @@
 //! Kernels: the table derived from the embedded PTX, lazy loading and checked launches.
 
 mod launcher;
+pub mod median;
 mod registry;
 
 pub use launcher::{Arg, Generated, Launcher, float_arg, grid_x, linear};
