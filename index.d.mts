@@ -1,0 +1,4 @@
+import * as warpwright from './index.js';
+
+export * from './index.js';
+export default warpwright;

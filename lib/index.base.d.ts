@@ -1,0 +1,185 @@
+/** Element types of tensors, by their ONNX names. */
+export type DataType =
+  | 'float32'
+  | 'float64'
+  | 'float16'
+  | 'bfloat16'
+  | 'int64'
+  | 'int32'
+  | 'int16'
+  | 'int8'
+  | 'uint64'
+  | 'uint32'
+  | 'uint16'
+  | 'uint8'
+  | 'bool';
+
+/** Typed arrays that hold elements. float16 and bfloat16 are bits in a Uint16Array; bool is 0 or 1 in a Uint8Array. */
+export type TypedArray =
+  | Float32Array
+  | Float64Array
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array;
+
+/** 'cpu', 'cuda' (the first GPU), 'cuda:N', or 'auto': the first GPU where there is one, else the CPU. */
+export type Device = 'cpu' | 'cuda' | 'auto' | `cuda:${number}`;
+
+/** What an op takes: elements without a shape, or a tensor. */
+export type Operand = Float32Array | Float64Array | Tensor;
+
+/** An op gives a Tensor when any operand was one, else the typed array of its operands' type. */
+export type Result<T> = [Extract<T, Tensor>] extends [never] ? T : Tensor;
+
+/** Options of every op. */
+export interface CallOptions {
+  /**
+   * Shapes of operands given as typed arrays: one list per operand in order, or, for a lone operand, its shape
+   * directly. Without it a typed array has the shape `[length]`.
+   */
+  dims?: readonly number[] | readonly (readonly number[] | null | undefined)[];
+  /** Where to run. Default 'auto'; an operand on a GPU decides. */
+  device?: Device;
+  /** How exact float32 products are. Default 'highest'. */
+  precision?: 'highest' | 'high' | 'medium' | 'strict';
+  /** Aborting rejects the call with ABORTED; work that has not started never starts. */
+  signal?: AbortSignal;
+  /** Take the operands' buffers over (they become detached) instead of copying them. Default false. */
+  transfer?: boolean;
+}
+
+/** Codes of [the errors page](docs/errors.md). */
+export type ErrorCode =
+  | 'CODES';
+
+/** The error of every failure of this package. */
+export class WarpwrightError extends Error {
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown });
+  readonly name: 'WarpwrightError';
+  /** Stable code. */
+  readonly code: ErrorCode;
+}
+
+/** An element type, dims and data on the host or on a GPU. */
+export class Tensor {
+  /** Dims default to `[data.length]`. */
+  constructor(type: DataType, data: TypedArray | Uint8ClampedArray | readonly (number | bigint | boolean)[], dims?: readonly number[]);
+  /** The element type follows from the data: plain numbers are float32, bigints int64, booleans bool. */
+  constructor(data: TypedArray | Uint8ClampedArray | readonly number[] | readonly bigint[] | readonly boolean[], dims?: readonly number[]);
+  /** Element type. */
+  readonly type: DataType;
+  /** Dims, outermost first. */
+  readonly dims: readonly number[];
+  /** Number of elements. */
+  readonly size: number;
+  /** Where the data is. */
+  readonly location: 'cpu' | `cuda:${number}`;
+  /** The elements of a host tensor, not a copy. Throws INVALID_ARGUMENT when they are on a GPU. */
+  readonly data: TypedArray;
+  /** The elements, copied from the GPU when they are there; into `into`, an array of allocPinned, when given. */
+  getData(options?: { into?: TypedArray; signal?: AbortSignal }): Promise<TypedArray>;
+  /** A copy on that device; the tensor's own data when it is there already. */
+  to(device: Device, options?: { signal?: AbortSignal; transfer?: boolean }): Promise<Tensor>;
+  /** The same elements under other dims of the same product; shares the data. */
+  reshape(dims: readonly number[]): Tensor;
+  /** Frees the data. Twice is nothing; use afterwards throws DISPOSED. */
+  dispose(): void;
+  [Symbol.dispose](): void;
+}
+
+/** A device of this machine. */
+export interface DeviceInfo {
+  id: 'cpu' | `cuda:${number}`;
+  kind: 'cpu' | 'cuda';
+  /** Product name. */
+  name: string;
+  /** "9.0" and the like; GPUs only. */
+  computeCapability?: string;
+  /** GPUs only. */
+  multiprocessors?: number;
+  /** 32 hexadecimal digits; GPUs only. */
+  uuid?: string;
+  /** Compute threads; the CPU only. */
+  threads?: number;
+  /** Bytes. */
+  totalMemory: number;
+  /** Bytes; for a GPU known once it is in use. */
+  freeMemory?: number;
+}
+
+/** Every GPU, then the CPU. Never throws; creates no context. */
+export function devices(): DeviceInfo[];
+
+/** What gpuStatus() answers. */
+export interface GpuStatus {
+  /** Whether 'cuda' works. */
+  available: boolean;
+  /** Error code when it does not. */
+  code?: ErrorCode;
+  /** What is missing, in words, when it does not. */
+  reason?: string;
+  /** Driver library that was opened. */
+  library?: string;
+  /** Driver release, like "550.54.14". */
+  driverVersion?: string;
+  /** CUDA version that the driver offers, like "12.4". */
+  cudaVersion?: string;
+}
+
+/** Whether a GPU can be used, and if not why. Never throws; creates no context. */
+export function gpuStatus(): GpuStatus;
+
+/** Opens a device off the JavaScript thread. memoryLimit: bytes that its tensors may take, 0 for no limit. */
+export function init(device?: Device, options?: { memoryLimit?: number }): Promise<void>;
+
+/** Memory figures in bytes. */
+export interface MemoryStats {
+  /** In tensors and intermediate values. */
+  used: number;
+  /** Kept for reuse. */
+  cached: number;
+  /** Highest `used` so far. */
+  peak: number;
+  /** The limit, 0 for none. */
+  limit: number;
+  /** Number of blocks in use. */
+  allocations: number;
+}
+
+/** Memory figures of a device; zeros for a GPU that is not in use yet. Default 'auto'. */
+export function memoryStats(device?: Device): MemoryStats;
+
+/** Returns unused memory of a device to the driver. Default 'auto'. */
+export function trimMemory(device?: Device): void;
+
+/** The typed array of an element type. */
+export type ArrayOf<T extends DataType> = T extends 'float32'
+  ? Float32Array
+  : T extends 'float64'
+    ? Float64Array
+    : T extends 'int64'
+      ? BigInt64Array
+      : T extends 'uint64'
+        ? BigUint64Array
+        : T extends 'int32'
+          ? Int32Array
+          : T extends 'uint32'
+            ? Uint32Array
+            : T extends 'int16'
+              ? Int16Array
+              : T extends 'int8'
+                ? Int8Array
+                : T extends 'uint8' | 'bool'
+                  ? Uint8Array
+                  : Uint16Array;
+
+/**
+ * A zeroed typed array over page-locked, 256-byte aligned memory, which a GPU reads and writes without a copy; plain
+ * memory where there is no GPU. Leave it unchanged while a call uses it. Its buffer cannot be transferred.
+ */
+export function allocPinned<T extends DataType>(type: T, length: number): ArrayOf<T>;

@@ -1,0 +1,13 @@
+'use strict';
+
+// For the tests, the benchmarks and the generators; not part of the public API.
+const native = require('./load.js');
+const { TABLE, timeOnDevice } = require('./ops.js');
+
+module.exports = {
+  opTable: () => TABLE,
+  errorTable: native.errorTable,
+  dtypeTable: native.dtypeTable,
+  version: native.version,
+  timeOnDevice,
+};

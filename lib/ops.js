@@ -1,0 +1,137 @@
+'use strict';
+
+const { bridge, run, checkSignal } = require('./bridge.js');
+const { shapeList } = require('./dims.js');
+const { bytesOf, isTypedArray, typeOf } = require('./dtypes.js');
+const { describe, invalid } = require('./errors.js');
+const native = require('./load.js');
+const { Tensor, takeOver, viewOf, wrapOutput } = require('./tensor.js');
+
+/**
+ * @typedef {import('../native.js').OpRow} OpRow
+ * @typedef {import('../native.js').InputArg} InputArg
+ * @typedef {import('./dtypes.js').TypedArray} TypedArray
+ * @typedef {{ inputs: (InputArg | undefined)[], attributes: object, device: string, signal?: AbortSignal,
+ *   transfer: boolean, tensors: boolean, held: unknown[] }} Prepared
+ */
+
+/** The op table of the native side. */
+const TABLE = native.opTable();
+
+const PRECISIONS = ['highest', 'high', 'medium', 'strict'];
+
+/**
+ * Splits operands and options of a call and checks what the native side does not see.
+ * @param {OpRow} row
+ * @param {unknown[]} args
+ * @returns {Prepared}
+ */
+function prepare(row, args) {
+  const { name, operands } = row;
+  const required = operands.filter((operand) => operand.required);
+  if (args.length > required.length + 1) {
+    throw invalid(`${name}: takes ${required.length} operands and options, got ${args.length} arguments`);
+  }
+  const given = args[required.length] ?? {};
+  if (typeof given !== 'object' || Array.isArray(given) || isTypedArray(given) || given instanceof Tensor) {
+    throw invalid(`${name}: options must be an object, got ${describe(given)}`);
+  }
+  const { dims, device, precision, signal, transfer, ...attributes } = /** @type {Record<string, any>} */ (given);
+  checkCommon(name, { device, precision, transfer });
+  const shapes = shapeList(name, dims, required.length, operands.length);
+  const values = operands.map((operand, index) => (operand.required ? args[index] : attributes[operand.name]));
+  for (const operand of operands) if (!operand.required) delete attributes[operand.name];
+  const inputs = operands.map((operand, index) => input(name, operand, values[index], shapes[index], transfer === true));
+  return {
+    inputs,
+    attributes,
+    device: device ?? 'auto',
+    signal: checkSignal(name, signal),
+    transfer: transfer === true,
+    tensors: values.some((value) => value instanceof Tensor),
+    held: [values, inputs],
+  };
+}
+
+/**
+ * @param {string} name
+ * @param {{ device: unknown, precision: unknown, transfer: unknown }} options
+ */
+function checkCommon(name, { device, precision, transfer }) {
+  if (device !== undefined && typeof device !== 'string') {
+    throw invalid(`${name}: 'device' must be a string, got ${describe(device)}`);
+  }
+  if (precision !== undefined && !PRECISIONS.includes(/** @type {string} */ (precision))) {
+    throw invalid(`${name}: 'precision' must be one of ${PRECISIONS.join(', ')}, got ${describe(precision)}`);
+  }
+  if (transfer !== undefined && typeof transfer !== 'boolean') {
+    throw invalid(`${name}: 'transfer' must be true or false, got ${describe(transfer)}`);
+  }
+}
+
+/**
+ * One operand as the native side takes it.
+ * @param {string} op
+ * @param {import('../native.js').OperandRow} operand
+ * @param {any} value
+ * @param {number[] | undefined} shape
+ * @param {boolean} transfer
+ * @returns {InputArg | undefined}
+ */
+function input(op, operand, value, shape, transfer) {
+  const where = `${op}: '${operand.name}'`;
+  if (value === undefined || value === null) {
+    if (operand.required) throw invalid(`${where} must be a typed array or a Tensor, got ${describe(value)}`);
+    return undefined;
+  }
+  if (value instanceof Tensor) {
+    if (shape !== undefined) throw invalid(`${where} is a Tensor with dims of its own; leave its 'dims' out`);
+    return Tensor.input(value, where, transfer);
+  }
+  if (!isTypedArray(value)) {
+    throw invalid(`${where} must be a typed array or a Tensor, got ${describe(value)}`);
+  }
+  const dtype = typeOf(where, value);
+  const dims = shape ?? [value.length];
+  return { name: where, dtype, dims, bytes: transfer ? takeOver(where, value) : bytesOf(value) };
+}
+
+/**
+ * Runs one op.
+ * @param {OpRow} row
+ * @param {unknown[]} args
+ * @returns {Promise<TypedArray | Tensor>}
+ */
+async function call(row, args) {
+  const { inputs, attributes, device, signal, transfer, tensors, held } = prepare(row, args);
+  const start = (/** @type {number} */ id) => bridge.start(id, row.name, device, inputs, attributes, { transfer });
+  const [output] = await run(start, { signal, held });
+  return tensors ? wrapOutput(output) : viewOf(output);
+}
+
+/**
+ * Milliseconds of each of `repeats` runs, on the device's clock when it is a GPU.
+ * @param {string} op
+ * @param {unknown[]} operands
+ * @param {Record<string, unknown>} [options]
+ * @param {number} [repeats]
+ * @returns {Promise<number[]>}
+ */
+async function timeOnDevice(op, operands, options = {}, repeats = 10) {
+  const row = TABLE.find((candidate) => candidate.name === op);
+  if (!row) throw invalid(`timeOnDevice: unknown op ${describe(op)}`);
+  const { inputs, attributes, device, signal, held } = prepare(row, [...operands, options]);
+  const how = { transfer: false, repeats };
+  const [output] = await run((id) => bridge.start(id, row.name, device, inputs, attributes, how), { signal, held });
+  return Array.from(/** @type {Float64Array} */ (viewOf(output)));
+}
+
+/** Every op as an async function. @type {Record<string, (...args: unknown[]) => Promise<any>>} */
+const ops = {};
+for (const row of TABLE) {
+  const required = row.operands.filter((operand) => operand.required).length;
+  const op = { [row.name]: (/** @type {unknown[]} */ ...args) => call(row, args) }[row.name];
+  ops[row.name] = Object.defineProperty(op, 'length', { value: required });
+}
+
+module.exports = { ops, TABLE, timeOnDevice };

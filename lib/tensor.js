@@ -1,0 +1,258 @@
+'use strict';
+
+const { bridge, run, checkSignal } = require('./bridge.js');
+const { checkDims, sizeOf } = require('./dims.js');
+const { bytesOf, dtype, Float16, fromValues, isTypedArray, typeOf } = require('./dtypes.js');
+const { WarpwrightError, describe, guard, invalid } = require('./errors.js');
+const native = require('./load.js');
+
+/**
+ * @typedef {import('./dtypes.js').TypedArray} TypedArray
+ * @typedef {import('../native.js').DeviceTensor} DeviceTensor
+ * @typedef {{ type: string, dims: number[], data?: TypedArray, handle?: DeviceTensor }} Parts
+ */
+
+/** Marks the constructor call that wraps parts already checked. */
+const PARTS = Symbol('parts');
+
+/**
+ * An element type, dims and data on the host or on a GPU.
+ */
+class Tensor {
+  /** @type {string} */ #type;
+  /** @type {number[]} */ #dims;
+  /** @type {TypedArray | undefined} */ #data;
+  /** @type {DeviceTensor | undefined} */ #handle;
+
+  /**
+   * `new Tensor(type, data, dims?)` or `new Tensor(data, dims?)`; dims default to `[data.length]`.
+   * @param {any} first
+   * @param {any} [second]
+   * @param {any} [third]
+   */
+  constructor(first, second, third) {
+    const parts = first === PARTS ? /** @type {Parts} */ (second) : parseArguments(first, second, third);
+    this.#type = parts.type;
+    this.#dims = Object.freeze(parts.dims) && parts.dims;
+    this.#data = parts.data;
+    this.#handle = parts.handle;
+  }
+
+  /** Element type. */
+  get type() {
+    return this.#type;
+  }
+
+  /** Dims, outermost first. */
+  get dims() {
+    return this.#dims;
+  }
+
+  /** Number of elements. */
+  get size() {
+    return sizeOf('Tensor', this.#dims);
+  }
+
+  /** Where the data is: 'cpu' or 'cuda:N'. */
+  get location() {
+    this.#check();
+    return this.#handle ? guard(() => /** @type {DeviceTensor} */ (this.#handle).location) : 'cpu';
+  }
+
+  /** The elements of a host tensor, not a copy. */
+  get data() {
+    this.#check();
+    if (this.#data) return this.#data;
+    throw invalid(`Tensor: the data is on ${this.location}; read it with await getData()`);
+  }
+
+  /**
+   * The elements, copied from the GPU when they are there.
+   * @param {{ into?: TypedArray, signal?: AbortSignal }} [options] into: an array from allocPinned to fill
+   * @returns {Promise<TypedArray>}
+   */
+  async getData(options = {}) {
+    this.#check();
+    const { into, signal } = options;
+    const handle = this.#handle;
+    if (into !== undefined) this.#checkInto(into);
+    if (!handle) {
+      const data = /** @type {TypedArray} */ (this.#data);
+      if (into === undefined) return data;
+      bytesOf(into).set(bytesOf(data));
+      return into;
+    }
+    const target = into === undefined ? undefined : bytesOf(into);
+    const held = [this, into];
+    const [output] = await run((id) => bridge.download(id, handle, target), { signal: checkSignal('getData', signal), held });
+    return into ?? viewOf(output);
+  }
+
+  /** @param {unknown} into */
+  #checkInto(into) {
+    const { Array } = dtype('getData', this.#type);
+    if (!isTypedArray(into) || !(into instanceof Array) || into.length !== this.size) {
+      throw invalid(`getData: 'into' must be a ${Array.name} of length ${this.size}, got ${describe(into)}`);
+    }
+  }
+
+  /**
+   * A copy on that device; the tensor's own data when it is there already.
+   * @param {string} device 'cpu', 'cuda', 'cuda:N' or 'auto'
+   * @param {{ signal?: AbortSignal, transfer?: boolean }} [options] transfer: take the host array over
+   * @returns {Promise<Tensor>}
+   */
+  async to(device, options = {}) {
+    this.#check();
+    if (typeof device !== 'string') throw invalid(`to: device must be a string, got ${describe(device)}`);
+    const signal = checkSignal('to', options.signal);
+    const target = guard(() => native.resolveDevice(device));
+    if (target === 'cpu') return make({ type: this.#type, dims: [...this.#dims], data: await this.getData({ signal }) });
+    const input = Tensor.input(this, 'x', options.transfer === true);
+    const transfer = options.transfer === true && !this.#handle;
+    const [output] = await run((id) => bridge.upload(id, target, input, transfer), { signal, held: [this, input] });
+    return wrapOutput(output);
+  }
+
+  /**
+   * The same elements under other dims; shares the data.
+   * @param {readonly number[]} dims
+   * @returns {Tensor}
+   */
+  reshape(dims) {
+    this.#check();
+    const checked = checkDims('reshape', dims);
+    if (sizeOf('reshape', checked) !== this.size) {
+      const text = `reshape: dims [${this.#dims.join(', ')}] hold ${this.size} elements, got [${checked.join(', ')}]`;
+      throw new WarpwrightError('SHAPE_MISMATCH', text);
+    }
+    const handle = this.#handle && guard(() => /** @type {DeviceTensor} */ (this.#handle).reshape(checked));
+    return make({ type: this.#type, dims: checked, data: this.#data, handle });
+  }
+
+  /** Frees the data. Twice is nothing; calls in flight keep what they use until they are done. */
+  dispose() {
+    this.#handle?.dispose();
+    this.#handle = undefined;
+    this.#data = undefined;
+  }
+
+  #check() {
+    if (!this.#data && !this.#handle) throw new WarpwrightError('DISPOSED', 'Tensor: used after dispose()');
+  }
+
+  /**
+   * The tensor as an operand of a native call.
+   * @param {Tensor} tensor
+   * @param {string} name
+   * @param {boolean} transfer
+   * @returns {import('../native.js').InputArg}
+   */
+  static input(tensor, name, transfer) {
+    tensor.#check();
+    const common = { name, dtype: tensor.#type, dims: tensor.#dims };
+    if (tensor.#handle) return { ...common, handle: tensor.#handle };
+    const data = /** @type {TypedArray} */ (tensor.#data);
+    if (data.length !== tensor.size) {
+      throw new WarpwrightError('SHAPE_MISMATCH', `${name}: the tensor's array was detached or resized to ${data.length} elements`);
+    }
+    if (!transfer) return { ...common, bytes: bytesOf(data) };
+    const taken = takeOver(name, data);
+    tensor.#data = undefined;
+    return { ...common, bytes: taken };
+  }
+}
+
+// Explicit resource management, where the engine knows it.
+if (Symbol.dispose) Object.defineProperty(Tensor.prototype, Symbol.dispose, { value: Tensor.prototype.dispose });
+
+/**
+ * @param {Parts} parts
+ * @returns {Tensor}
+ */
+const make = (parts) => new Tensor(PARTS, parts);
+
+/**
+ * @param {any} first
+ * @param {any} second
+ * @param {any} third
+ * @returns {Parts}
+ */
+function parseArguments(first, second, third) {
+  const named = typeof first === 'string';
+  const [data, dims] = named ? [second, third] : [first, second];
+  const [type, elements] = named ? [first, elementsOf(first, data)] : inferred(data);
+  const shape = dims === undefined ? [elements.length] : checkDims('Tensor', dims);
+  const size = sizeOf('Tensor', shape);
+  if (size !== elements.length) {
+    const text = `Tensor: dims [${shape.join(', ')}] need ${size} elements, the data has ${elements.length}`;
+    throw new WarpwrightError('SHAPE_MISMATCH', text);
+  }
+  return { type, dims: shape, data: elements };
+}
+
+/**
+ * @param {string} name
+ * @param {unknown} data
+ * @returns {TypedArray}
+ */
+function elementsOf(name, data) {
+  const type = dtype('Tensor', name);
+  if (Array.isArray(data)) return fromValues('Tensor', type, data);
+  const half = name === 'float16' && Float16 && data instanceof Float16;
+  const clamped = name === 'uint8' && data instanceof Uint8ClampedArray;
+  if (half || clamped || data instanceof type.Array) return /** @type {TypedArray} */ (data);
+  throw invalid(`Tensor: data of type ${name} must be a ${type.Array.name} or an array, got ${describe(data)}`);
+}
+
+/**
+ * @param {unknown} data
+ * @returns {[string, TypedArray]}
+ */
+function inferred(data) {
+  if (isTypedArray(data)) return [typeOf('Tensor', data), data];
+  if (!Array.isArray(data)) {
+    throw invalid(`Tensor: data must be a typed array or an array, got ${describe(data)}`);
+  }
+  const names = /** @type {Record<string, string>} */ ({ boolean: 'bool', bigint: 'int64' });
+  const name = names[typeof data[0]] ?? 'float32';
+  return [name, fromValues('Tensor', dtype('Tensor', name), data)];
+}
+
+/**
+ * Takes a plain array's buffer over, so that no script can reach it any more.
+ * @param {string} name
+ * @param {TypedArray} array
+ * @returns {Uint8Array}
+ */
+function takeOver(name, array) {
+  const { buffer, byteOffset, byteLength } = array;
+  if (!(buffer instanceof ArrayBuffer)) throw invalid(`${name}: a shared buffer cannot be transferred`);
+  try {
+    return new Uint8Array(structuredClone(buffer, { transfer: [buffer] }), byteOffset, byteLength);
+  } catch (cause) {
+    throw new WarpwrightError('INVALID_ARGUMENT', `${name}: its buffer cannot be transferred`, { cause });
+  }
+}
+
+/**
+ * The typed array of a host output.
+ * @param {import('../native.js').Output} output
+ * @returns {TypedArray}
+ */
+function viewOf({ dtype: name, bytes }) {
+  const { Array, size } = dtype('result', name);
+  const { buffer, byteOffset, byteLength } = /** @type {Uint8Array} */ (bytes);
+  return new Array(buffer, byteOffset, byteLength / size);
+}
+
+/**
+ * @param {import('../native.js').Output} output
+ * @returns {Tensor}
+ */
+function wrapOutput(output) {
+  const { dtype: type, dims, handle } = output;
+  return handle ? make({ type, dims, handle }) : make({ type, dims, data: viewOf(output) });
+}
+
+module.exports = { Tensor, takeOver, viewOf, wrapOutput };

@@ -1,0 +1,218 @@
+/** Starts calls and settles them by calling `settle(id, failure, outputs)`. */
+export declare class Bridge {
+  /** A bridge for the calling environment. */
+  constructor(settle: (id: number, failure: Failure | null, outputs: Output[] | null) => void)
+  /** Keeps the process alive while calls are in flight. */
+  refer(): void
+  /** Lets the process end when nothing else keeps it. */
+  unrefer(): void
+  /** Checks a call, takes over its data and queues it. */
+  start(id: number, op: string, device: string, inputs: Array<InputArg | undefined | null>, options: object, how: How): void
+  /** Checks a call and gives the dims of its results without running it. */
+  infer(op: string, inputs: Array<InputArg | undefined | null>, options: object): Array<Array<number>>
+  /** Copies a tensor to a device. */
+  upload(id: number, device: string, input: InputArg, transfer: boolean): void
+  /** Copies a device tensor to the host: to a new array, or into `into`, an array of `allocPinned`. */
+  download(id: number, handle: DeviceTensor, into?: Uint8Array | undefined | null): void
+  /** Opens a device, or waits for all that was submitted to it. */
+  synchronize(id: number, device: string): void
+  /** Gives a call up: if it has not started it never will. */
+  cancel(id: number): void
+}
+
+/** A tensor in device memory. Freed by `dispose` or, as a safety net, by garbage collection. */
+export declare class DeviceTensor {
+  /** Frees the memory. A call in flight keeps it until it is done. Twice is nothing. */
+  dispose(): void
+  /** The same elements under other dims; shares the memory. */
+  reshape(dims: Array<number>): DeviceTensor
+  /** Where the tensor is: 'cuda:N'. */
+  get location(): string
+  /** Whether `dispose` was called. */
+  get disposed(): boolean
+}
+
+/** A zeroed buffer over page-locked memory where there is a GPU, over plain memory elsewhere. */
+export declare function allocPinned(bytes: number): Uint8Array
+
+/** An option of an op. */
+export interface AttributeRow {
+  /** Name of the option. */
+  name: string
+  /** TypeScript type. */
+  kind: string
+  /** The default, written as JavaScript; absent when there is none. */
+  defaultValue?: string
+  /** Whether the option must be given. */
+  required: boolean
+  /** What it means. */
+  doc: string
+}
+
+/** A device of this machine. */
+export interface DeviceInfo {
+  /** 'cpu' or 'cuda:N'. */
+  id: string
+  /** 'cpu' or 'cuda'. */
+  kind: string
+  /** Product name. */
+  name: string
+  /** "9.0" and the like; GPUs only. */
+  computeCapability?: string
+  /** GPUs only. */
+  multiprocessors?: number
+  /** 32 hexadecimal digits; GPUs only. */
+  uuid?: string
+  /** Compute threads; the CPU only. */
+  threads?: number
+  /** Bytes. */
+  totalMemory: number
+  /** Bytes; for a GPU known once it is in use. */
+  freeMemory?: number
+}
+
+/** Every GPU, then the CPU. Never throws. */
+export declare function devices(): Array<DeviceInfo>
+
+/** One element type. */
+export interface DtypeRow {
+  /** Name, as `Tensor.type`. */
+  name: string
+  /** Bytes of one element. */
+  size: number
+  /** JavaScript class of the data. */
+  array: string
+}
+
+/** The table of element types. */
+export declare function dtypeTable(): Array<DtypeRow>
+
+/** One error code. */
+export interface ErrorRow {
+  /** Stable upper-case name. */
+  code: string
+  /** Number in the C ABI. */
+  number: number
+  /** What it means. */
+  meaning: string
+}
+
+/** The table of error codes. */
+export declare function errorTable(): Array<ErrorRow>
+
+/** Error of a settled call. */
+export interface Failure {
+  /** Stable code. */
+  code: string
+  /** Text. */
+  message: string
+}
+
+/** Whether a GPU can be used, and if not why. Never throws and creates no context. */
+export declare function gpuStatus(): GpuStatus
+
+/** Whether a GPU can be used, and if not why. */
+export interface GpuStatus {
+  /** Whether `cuda` works. */
+  available: boolean
+  /** Error code when not. */
+  code?: string
+  /** What is missing, in words, when not. */
+  reason?: string
+  /** Driver library that was opened. */
+  library?: string
+  /** Driver release as NVML reports it, like "550.54.14". */
+  driverVersion?: string
+  /** CUDA version that the driver offers, like "12.4". */
+  cudaVersion?: string
+}
+
+/** How a call is run. */
+export interface How {
+  /** Whether plain arrays were taken over and are out of every script's reach. */
+  transfer: boolean
+  /** Time that many runs on the device instead of giving the result. */
+  repeats?: number
+}
+
+/** One operand: bytes of a typed array or a device tensor, with its type and dims. */
+export interface InputArg {
+  /** Name in messages. */
+  name: string
+  /** Element type. */
+  dtype: string
+  /** Dims. */
+  dims: Array<number>
+  /** The elements' bytes. */
+  bytes?: Uint8Array
+  /** The device tensor instead. */
+  handle?: DeviceTensor
+}
+
+/** Memory figures of a device; zeros for a GPU that is not in use yet. */
+export declare function memoryStats(device: string): MemoryStats
+
+/** Memory figures of a device in bytes. */
+export interface MemoryStats {
+  /** In tensors and intermediate values. */
+  used: number
+  /** Kept for reuse. */
+  cached: number
+  /** Highest `used` so far. */
+  peak: number
+  /** The limit, 0 for none. */
+  limit: number
+  /** Number of blocks in use. */
+  allocations: number
+}
+
+/** A tensor argument of an op. */
+export interface OperandRow {
+  /** Name in messages and, for optional ones, the option's name. */
+  name: string
+  /** Whether the call must give it. */
+  required: boolean
+}
+
+/** One op of the op table. */
+export interface OpRow {
+  /** JavaScript name. */
+  name: string
+  /** Tensor arguments, required ones first. */
+  operands: Array<OperandRow>
+  /** Other options. */
+  attributes: Array<AttributeRow>
+  /** Element types taken. */
+  dtypes: Array<string>
+  /** Accuracy level. */
+  tolerance: string
+  /** What it computes. */
+  doc: string
+}
+
+/** The op table. */
+export declare function opTable(): Array<OpRow>
+
+/** A result: bytes on the host or a tensor on a device. */
+export interface Output {
+  /** Element type. */
+  dtype: string
+  /** Dims. */
+  dims: Array<number>
+  /** The elements' bytes. */
+  bytes?: Uint8Array
+  /** The device tensor instead. */
+  handle?: DeviceTensor
+}
+
+/** The device that a name stands for now, 'cpu' or 'cuda:N'. */
+export declare function resolveDevice(device: string): string
+
+/** Sets the limit in bytes on a GPU's tensors and intermediate values; 0 lifts it. */
+export declare function setMemoryLimit(device: string, bytes: number): void
+
+/** Returns unused memory of a device to the driver. */
+export declare function trimMemory(device: string): void
+
+/** The package's version. */
+export declare function version(): string

@@ -1,0 +1,67 @@
+// npm test: everything that needs no GPU. npm run test:gpu: the same cases on cuda, which fails without one.
+// Steps run to the end even when one fails, and the failures are listed last.
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { root, sh } from './build.mjs';
+import { need } from './tools.mjs';
+
+const gpu = process.argv.includes('--gpu');
+
+/** Test files whose names match. @param {(name: string) => boolean} keep */
+const files = (keep) =>
+  readdirSync(join(root, '__test__'))
+    .filter((name) => name.endsWith('.test.mjs') && keep(name))
+    .sort()
+    .map((name) => join('__test__', name));
+
+/** Files with nothing that depends on the device. */
+const HOST_ONLY = /^(5|6|7)/;
+
+/** @param {string[]} list @param {Record<string, string>} env */
+const nodeTests = (list, env) =>
+  sh(process.execPath, ['--expose-gc', '--test', '--test-reporter=spec', ...list], { env: { ...process.env, ...env } });
+
+/** @type {[string, () => void][]} */
+const GPU_STEPS = [
+  ['tests on cuda', () => nodeTests(files((name) => !HOST_ONLY.test(name)), { WARPWRIGHT_TEST_DEVICE: 'cuda' })],
+];
+
+/** @type {[string, () => void][]} */
+const STEPS = [
+  ['lint', () => sh(process.execPath, ['scripts/lint.mjs'])],
+  ['PTX matches its sources', () => sh('python3', ['scripts/kernels.py', '--check'])],
+  ['PTX assembles', () => sh('python3', ['scripts/kernels.py', '--assemble'])],
+  ['Rust tests', () => sh('cargo', ['test', '--locked', '--quiet'])],
+  ['Rust tests without Node', () => sh('cargo', ['test', '--locked', '--quiet', '--no-default-features'])],
+  ['C ABI library', () => sh('cargo', ['build', '--locked', '--release', '--no-default-features', '--target-dir', 'target/capi'])],
+  ['tests on cpu', () => nodeTests(files(() => true), { WARPWRIGHT_TEST_DEVICE: 'cpu' })],
+  ['benchmarks run', () => sh(process.execPath, ['bench/run.mjs', '--smoke', '--device', 'cpu'])],
+  ['main job', () => sh(process.execPath, ['examples/digits/index.mjs', '--device', 'cpu'])],
+  ['generated files are current', () => sh('git', ['diff', '--exit-code', '--stat', '--', ...generated()])],
+];
+
+/** Generated files that are committed. */
+function generated() {
+  const all = ['native.js', 'native.d.ts', 'index.mjs', 'index.d.ts', 'index.d.mts', 'docs/ops.md', 'docs/errors.md', 'kernels/ptx'];
+  return all.filter((name) => existsSync(join(root, name)));
+}
+
+if (!gpu) {
+  need(['cargo', 'cargo fmt', 'cargo clippy', 'cc', 'python3', 'pip', 'venv']);
+  await import('./setup.mjs');
+}
+const failed = [];
+for (const [name, step] of gpu ? GPU_STEPS : STEPS) {
+  const start = Date.now();
+  process.stdout.write(`\n== ${name}\n`);
+  try {
+    step();
+    process.stdout.write(`== ${name}: done in ${((Date.now() - start) / 1000).toFixed(1)} s\n`);
+  } catch (error) {
+    failed.push(`${name}: ${/** @type {Error} */ (error).message}`);
+  }
+}
+const total = (gpu ? GPU_STEPS : STEPS).length;
+process.stdout.write(`\n${failed.map((line) => `FAILED ${line}\n`).join('')}`);
+process.stdout.write(`steps: ${total - failed.length} passed, ${failed.length} failed\n`);
+process.exitCode = failed.length > 0 ? 1 : 0;
