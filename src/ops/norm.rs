@@ -63,8 +63,8 @@ fn layer_axis(spec: &OpSpec, attrs: &Attrs, dims: &[usize]) -> Result<usize> {
 fn layer_shape(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<Vec<Meta>> {
     let x = spec.operand(inputs, 0)?;
     let axis = layer_axis(spec, attrs, &x.dims)?;
-    for index in 1..inputs.len() {
-        if let Some(meta) = &inputs[index] {
+    for (index, input) in inputs.iter().enumerate().skip(1) {
+        if let Some(meta) = input {
             spec.expect_dims(index, meta, &x.dims[axis..])?;
         }
     }
