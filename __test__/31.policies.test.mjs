@@ -144,6 +144,7 @@ policy('median: nan', async ({ of, run }) => {
 policy('median: drop takes the whole row out', async ({ of, run }) => {
   const rows = of(1, 10, 2, NaN, 3, 30, Infinity, 40, 5, 50);
   same(await run('median', rows, { dims: [5, 2], nan: 'drop' }), 3, 30);
+  await rejects(() => run('median', of(NaN, 1, 2, Infinity), { dims: [2, 2], nan: 'drop' }), 'INVALID_ARGUMENT', 'median', 'drop');
 });
 
 policy('median: reject names the first row and coordinate', async ({ of, run }) => {

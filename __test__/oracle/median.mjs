@@ -21,6 +21,7 @@ export function median([x], { even = 'upper', nan = 'last' } = {}) {
   let rows = Array.from({ length: n }, (_, i) => Array.from({ length: d }, (_, j) => x.data[i * d + j]));
   if (nan === 'drop') rows = rows.filter((row) => row.every(Number.isFinite));
   if (nan === 'reject' && !rows.flat().every(Number.isFinite)) throw new Error('a value is not finite');
+  if (rows.length === 0) throw new Error('no row is left');
   const data = Float64Array.from({ length: d }, (_, j) => {
     let column = rows.map((row) => row[j]);
     if (nan === 'omit') column = column.filter((v) => !Number.isNaN(v));
