@@ -6,7 +6,7 @@ use super::table::{DeviceId, RawContext, Status};
 use crate::{Error, Result};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 /// What the driver says of a device without a context.
 #[derive(Debug, Clone)]
@@ -98,6 +98,9 @@ pub struct Context {
     properties: DeviceProperties,
     lost: AtomicBool,
     reason: Mutex<Option<String>>,
+    /// Whether the driver has destroyed the context's state. Every driver call holds it for reading, so that the reset,
+    /// which ends the life of all handles, happens beside none.
+    destroyed: RwLock<bool>,
     /// Live handles (allocations, streams, events, modules) for the leak tests.
     pub(super) handles: AtomicUsize,
 }
@@ -108,25 +111,50 @@ unsafe impl Send for Context {}
 // SAFETY: as for Send: the fields that change are atomics and a mutex.
 unsafe impl Sync for Context {}
 
+/// The context is current on this thread and stays alive while this is held.
+#[must_use]
+pub(super) struct Bound<'a>(#[allow(dead_code)] RwLockReadGuard<'a, bool>);
+
+/// Contexts in use. A device has one primary context, and a fault or a reset strikes all handles made from it, so there
+/// is one owner for each device.
+fn contexts() -> MutexGuard<'static, Vec<Weak<Context>>> {
+    static CONTEXTS: Mutex<Vec<Weak<Context>>> = Mutex::new(Vec::new());
+    CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Context {
-    /// Retains the primary context of that device.
+    /// The primary context of that device, retained at the first call and again after a loss.
     pub fn new(ordinal: usize) -> Result<Arc<Context>> {
         let properties = device_properties(ordinal)?;
         let api = api()?;
         let device = device_id(api, ordinal)?;
+        let mut contexts = contexts();
+        contexts.retain(|context| context.strong_count() > 0);
+        for context in contexts.iter().filter_map(Weak::upgrade) {
+            if !std::ptr::eq(context.api, api) || context.device != device || context.is_destroyed() {
+                continue;
+            }
+            if !context.is_lost() {
+                return Ok(context);
+            }
+            context.destroy();
+        }
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a live slot and the device was given by the driver.
         let answer = unsafe { (api.table.primary_ctx_retain)(&mut raw, device) };
         status::check(api, "cuDevicePrimaryCtxRetain", answer)?;
-        Ok(Arc::new(Context {
+        let context = Arc::new(Context {
             api,
             device,
             raw,
             properties,
             lost: AtomicBool::new(false),
             reason: Mutex::new(None),
+            destroyed: RwLock::new(false),
             handles: AtomicUsize::new(0),
-        }))
+        });
+        contexts.push(Arc::downgrade(&context));
+        Ok(context)
     }
 
     /// The device's properties.
@@ -134,8 +162,9 @@ impl Context {
         &self.properties
     }
 
-    /// Makes the context current on this thread.
-    pub(super) fn bind(&self) -> Result<()> {
+    /// Makes the context current on this thread. Calls that pass its handles to the driver hold the answer meanwhile.
+    pub(super) fn bind(&self) -> Result<Bound<'_>> {
+        let bound = Bound(self.destroyed.read().unwrap_or_else(PoisonError::into_inner));
         if self.is_lost() {
             let reason = self.reason.lock().ok().and_then(|reason| reason.clone());
             let ordinal = self.properties.ordinal;
@@ -143,9 +172,9 @@ impl Context {
                 reason.unwrap_or_else(|| format!("cuda:{ordinal} was lost by an earlier fault")),
             ));
         }
-        // SAFETY: `raw` was retained in `new` and is released only in drop.
+        // SAFETY: `raw` was retained in `new`; `destroy` needs `destroyed` for writing, which `bound` keeps from it.
         let answer = unsafe { (self.api.table.ctx_set_current)(self.raw) };
-        self.check("cuCtxSetCurrent", answer)
+        self.check("cuCtxSetCurrent", answer).map(|()| bound)
     }
 
     /// Turns a status into a result; codes that mean a lost context mark it.
@@ -164,8 +193,17 @@ impl Context {
         let Error::DeviceLost(text) = error else { return error };
         let Ok(mut reason) = self.reason.lock() else { return Error::DeviceLost(text) };
         let ordinal = self.properties.ordinal;
-        let told = reason.get_or_insert_with(|| format!("cuda:{ordinal} was lost while '{operation}' ran: {text}"));
+        let told =
+            reason.get_or_insert_with(|| format!("cuda:{ordinal} was lost while '{operation}' ran: {text}"));
         Error::DeviceLost(told.clone())
+    }
+
+    /// An error unless the other handle's context is this one. The driver does not promise to notice a stale handle.
+    pub(super) fn same(&self, other: &Arc<Context>) -> Result<()> {
+        if std::ptr::eq(self, Arc::as_ptr(other)) {
+            return Ok(());
+        }
+        Err(Error::Internal("a stream, event or kernel of another context was used".into()))
     }
 
     /// Whether a fault has made the context unusable.
@@ -180,7 +218,7 @@ impl Context {
 
     /// Free and total device memory in bytes.
     pub fn memory_info(&self) -> Result<(u64, u64)> {
-        self.bind()?;
+        let _bound = self.bind()?;
         let (mut free, mut total) = (0usize, 0usize);
         // SAFETY: both are live slots of the type that the call writes.
         let answer = unsafe { (self.api.table.mem_get_info)(&mut free, &mut total) };
@@ -190,25 +228,47 @@ impl Context {
 
     /// Waits for everything that was submitted to the context.
     pub fn synchronize(&self) -> Result<()> {
-        self.bind()?;
+        let _bound = self.bind()?;
         // SAFETY: no arguments; the context is current.
         let answer = unsafe { (self.api.table.ctx_synchronize)() };
         self.check("cuCtxSynchronize", answer)
     }
 
-    /// Destroys the state of a lost primary context, so that retaining it again gives a working one.
+    /// Whether the driver has destroyed what belonged to the context, so that the device uses none of it any more.
+    pub(super) fn is_destroyed(&self) -> bool {
+        *self.destroyed.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Destroys the state of a lost primary context, so that retaining it again gives a working one. Does nothing to a
+    /// context that works, nor a second time.
     pub fn reset_lost(&self) {
-        if let Some(reset) = self.api.table.primary_ctx_reset.filter(|_| self.is_lost()) {
-            // SAFETY: the device id is valid, and handles of a lost context make no further driver calls (their
-            // drops check `is_lost`), so nothing refers to what the reset destroys.
+        let _contexts = contexts();
+        self.destroy();
+    }
+
+    /// For holders of the list of contexts, so that nobody retains the primary context meanwhile.
+    fn destroy(&self) {
+        let mut destroyed = self.destroyed.write().unwrap_or_else(PoisonError::into_inner);
+        if *destroyed || !self.is_lost() {
+            return;
+        }
+        *destroyed = true;
+        if let Some(reset) = self.api.table.primary_ctx_reset {
+            // SAFETY: the device id is valid. Handles end here: every call through them asks `bind` first, which
+            // refuses once the context is lost, and none is under way while `destroyed` is held for writing.
             unsafe { reset(self.device) };
         }
+        // SAFETY: pairs with the retain in `new`; drop leaves a destroyed context alone. A driver without the reset
+        // destroys the state here, with the last reference.
+        unsafe { (self.api.table.primary_ctx_release)(self.device) };
     }
 }
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: pairs with the retain in `new`; every handle holds an Arc of this, so none is left.
-        unsafe { (self.api.table.primary_ctx_release)(self.device) };
+        if !self.is_destroyed() {
+            // SAFETY: pairs with the retain in `new`; every handle holds an Arc of this, so none is left.
+            unsafe { (self.api.table.primary_ctx_release)(self.device) };
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! Finds and opens the driver library, once for the life of the process.
 
-use super::table::Table;
+use super::table::{Address, Table};
 use crate::{Error, Result};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString, c_int, c_void};
+use std::ptr::NonNull;
 use std::sync::{Mutex, OnceLock};
 
 /// Oldest CUDA version of a driver that loads the baseline kernels (driver 450).
@@ -28,16 +29,20 @@ pub struct Api {
 /// The driver, opened at the first call. A failure is kept too, so later calls repeat it at no cost.
 pub fn api() -> Result<&'static Api> {
     #[cfg(test)]
-    if let Some(api) = super::fake::installed() {
-        return Ok(api);
+    if let Some(answer) = super::fake::installed() {
+        return answer;
     }
     static API: OnceLock<Result<Api>> = OnceLock::new();
-    API.get_or_init(open).as_ref().map_err(Clone::clone)
+    API.get_or_init(|| open(candidates(std::env::var_os(DRIVER_VARIABLE)))).as_ref().map_err(Clone::clone)
 }
 
-fn open() -> Result<Api> {
+/// Opens the first of these libraries that there is.
+pub(super) fn open(names: Vec<OsString>) -> Result<Api> {
+    if names.is_empty() {
+        return Err(Error::GpuUnavailable("there is no NVIDIA driver for this operating system".into()));
+    }
     let mut tried = Vec::new();
-    for name in candidates() {
+    for name in names {
         let shown = name.to_string_lossy().into_owned();
         match open_library(&name) {
             Ok(library) => return resolve(library, shown),
@@ -50,8 +55,9 @@ fn open() -> Result<Api> {
     )))
 }
 
-fn candidates() -> Vec<OsString> {
-    if let Some(path) = std::env::var_os(DRIVER_VARIABLE).filter(|value| !value.is_empty()) {
+/// The names to try: the one that the user gave, or the platform's.
+pub(super) fn candidates(variable: Option<OsString>) -> Vec<OsString> {
+    if let Some(path) = variable.filter(|value| !value.is_empty()) {
         return vec![path];
     }
     let names: &[&str] = if cfg!(windows) {
@@ -64,28 +70,45 @@ fn candidates() -> Vec<OsString> {
     names.iter().map(OsString::from).collect()
 }
 
-fn open_library(name: &OsString) -> std::result::Result<libloading::Library, String> {
+fn open_library(name: &OsStr) -> std::result::Result<libloading::Library, String> {
     // SAFETY: opening runs the library's initialisers. It is the vendor's driver, or the file that the user named
     // in WARPWRIGHT_DRIVER to stand in for it; both are trusted like any shared library of the process.
     unsafe { libloading::Library::new(name) }.map_err(|error| error.to_string())
 }
 
-/// One exported function as the table's type, or `None` where the library lacks it.
-pub(super) fn symbol<F: Copy>(library: &libloading::Library, name: &str) -> Option<F> {
-    // SAFETY: the macro in table.rs pairs every symbol with the prototype that cuda.h declares for it, which is
-    // what F is, and `Api` keeps the library open for the life of the process, so the copied pointer stays valid.
-    unsafe { library.get::<F>(name.as_bytes()) }.ok().map(|found| *found)
+fn symbol(library: &libloading::Library, name: &str) -> Option<Address> {
+    // SAFETY: only the address is taken; what it may be called as is the business of `Table::resolve`.
+    let found = unsafe { library.get::<*mut c_void>(name.as_bytes()) }.ok()?;
+    NonNull::new(*found)
 }
 
 fn resolve(library: libloading::Library, name: String) -> Result<Api> {
-    let table = Table::resolve(&library).map_err(|symbol| {
-        Error::DriverTooOld(format!(
-            "{name} lacks {symbol}, which driver {MINIMUM_DRIVER} and newer have; driver {RECOMMENDED_DRIVER} or newer is recommended"
-        ))
-    })?;
+    // SAFETY: the library is the driver or the user's stand-in for it, whose functions have the driver's prototypes; it
+    // is never closed, see below.
+    let table = unsafe { Table::resolve(&|wanted| symbol(&library, wanted)) };
+    let version = symbol(&library, "cuDriverGetVersion").and_then(version_of);
     // The library is never closed: function pointers and driver threads outlive every owner we could name.
     std::mem::forget(library);
-    start(table, name)
+    start(table.map_err(|missing| lacks(&name, missing, version))?, name)
+}
+
+/// CUDA version as (major, minor), asked before the rest of the table is known to be there.
+fn version_of(address: Address) -> Option<(i32, i32)> {
+    // SAFETY: cuda.h declares `CUresult cuDriverGetVersion(int *)`, callable before cuInit.
+    let get =
+        unsafe { std::mem::transmute::<Address, unsafe extern "system" fn(*mut c_int) -> c_int>(address) };
+    let mut version = 0;
+    // SAFETY: `version` is a live c_int that the call writes once.
+    let status = unsafe { get(&mut version) };
+    (status == 0).then_some((version / 1000, version % 1000 / 10))
+}
+
+pub(super) fn lacks(library: &str, symbol: &str, version: Option<(i32, i32)>) -> Error {
+    let found =
+        version.map_or_else(String::new, |(major, minor)| format!(" and offers CUDA {major}.{minor}"));
+    Error::DriverTooOld(format!(
+        "{library} lacks {symbol}{found}; driver {MINIMUM_DRIVER} or newer is needed, {RECOMMENDED_DRIVER} or newer is recommended"
+    ))
 }
 
 /// Initialises a resolved table: cuInit, then the version.

@@ -2,8 +2,11 @@
 
 use super::context::Context;
 use super::stream::Stream;
-use crate::Result;
+use super::table::Status;
+use crate::{Error, Result};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::c_void;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -31,7 +34,7 @@ pub struct DeviceMemory {
 impl DeviceMemory {
     /// Allocates `size` bytes (at least one).
     pub fn new(context: &Arc<Context>, size: usize) -> Result<DeviceMemory> {
-        context.bind()?;
+        let _bound = context.bind()?;
         let mut ptr = 0;
         // SAFETY: `ptr` is a live slot; the context is current.
         let answer = unsafe { (context.api.table.mem_alloc)(&mut ptr, size.max(1)) };
@@ -54,7 +57,7 @@ impl DeviceMemory {
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
         self.context.handles.fetch_sub(1, Ordering::AcqRel);
-        if self.context.bind().is_ok() {
+        if let Ok(_bound) = self.context.bind() {
             // SAFETY: allocated in `new`, freed once; the driver itself waits for work that still uses it.
             let answer = unsafe { (self.context.api.table.mem_free)(self.ptr) };
             let _ = self.context.check("cuMemFree_v2", answer);
@@ -63,10 +66,15 @@ impl Drop for DeviceMemory {
 }
 
 /// Page-locked host memory, page-aligned and usable by every device.
+///
+/// The pages are the process's own, locked by the driver: memory that the driver allocates goes away with a lost context
+/// while callers still hold arrays over it.
 pub struct PinnedMemory {
     context: Arc<Context>,
-    ptr: *mut u8,
+    ptr: NonNull<u8>,
+    layout: Layout,
     size: usize,
+    locked: bool,
 }
 
 // SAFETY: plain memory owned by this value; access is through methods that borrow it, or raw copies that the caller
@@ -75,26 +83,39 @@ unsafe impl Send for PinnedMemory {}
 // SAFETY: shared references only give addresses; reading and writing follow the rules at each use.
 unsafe impl Sync for PinnedMemory {}
 
-const HOST_ALLOC_PORTABLE: u32 = 1;
+const HOST_REGISTER_PORTABLE: u32 = 1;
+/// Alignment and granularity of blocks, so that no page is shared with other memory.
+const PAGE: usize = if cfg!(target_arch = "aarch64") { 64 << 10 } else { 4 << 10 };
+/// Answers of systems that cannot lock pages (an operating system error, not permitted, not supported). Copies work
+/// from plain pages too, only slower.
+const UNLOCKABLE: &[Status] = &[304, 800, 801];
 
 impl PinnedMemory {
     /// Allocates `size` bytes (at least one), zeroed.
     pub fn new(context: &Arc<Context>, size: usize) -> Result<PinnedMemory> {
-        context.bind()?;
-        let size = size.max(1);
-        let mut ptr: *mut c_void = std::ptr::null_mut();
-        // SAFETY: `ptr` is a live slot; the context is current.
-        let answer = unsafe { (context.api.table.mem_host_alloc)(&mut ptr, size, HOST_ALLOC_PORTABLE) };
-        context.check("cuMemHostAlloc", answer)?;
+        let _bound = context.bind()?;
+        let exhausted = || Error::OutOfMemory(format!("host memory: {size} bytes could not be allocated"));
+        let rounded = size.max(1).checked_next_multiple_of(PAGE).ok_or_else(exhausted)?;
+        let layout = Layout::from_size_align(rounded, PAGE).map_err(|_| exhausted())?;
+        // SAFETY: the layout is not empty.
+        let ptr = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(exhausted)?;
+        // SAFETY: the range was just allocated and stays so until it is unlocked in drop; the context is current.
+        let answer = unsafe {
+            (context.api.table.mem_host_register)(ptr.as_ptr().cast(), rounded, HOST_REGISTER_PORTABLE)
+        };
+        let locked = answer == 0;
+        if !locked && !UNLOCKABLE.contains(&answer) {
+            // SAFETY: allocated above with this layout; the driver has refused it and nobody else knows it.
+            unsafe { dealloc(ptr.as_ptr(), layout) };
+            context.check("cuMemHostRegister_v2", answer)?;
+        }
         context.handles.fetch_add(1, Ordering::AcqRel);
-        // SAFETY: the driver gave `size` writable bytes at `ptr`, which nobody else knows yet.
-        unsafe { std::ptr::write_bytes(ptr.cast::<u8>(), 0, size) };
-        Ok(PinnedMemory { context: context.clone(), ptr: ptr.cast(), size })
+        Ok(PinnedMemory { context: context.clone(), ptr, layout, size: size.max(1), locked })
     }
 
     /// Start of the block.
     pub fn as_ptr(&self) -> *mut u8 {
-        self.ptr
+        self.ptr.as_ptr()
     }
 
     /// Size in bytes.
@@ -104,34 +125,57 @@ impl PinnedMemory {
 
     /// The bytes, for the only owner.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: `size` bytes from `ptr` were allocated and initialised in `new`; `&mut self` excludes other users.
-        unsafe { std::slice::from_raw_parts_mut(self.ptr, self.size) }
+        // SAFETY: `size` bytes from `ptr` were allocated zeroed in `new`; `&mut self` excludes other users.
+        unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr(), self.size) }
     }
 
     /// The bytes, once the device has finished writing them.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: allocated and initialised in `new`; callers of this crate read after the event that follows the
-        // device's last write.
-        unsafe { std::slice::from_raw_parts(self.ptr, self.size) }
+        // SAFETY: allocated zeroed in `new`; callers of this crate read after the event that follows the device's last
+        // write.
+        unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.size) }
+    }
+
+    /// Ends the device's use of the pages: copies that were under way when an error cut a transfer short included.
+    fn withdraw(&self) -> Result<()> {
+        self.context.synchronize()?;
+        if !self.locked {
+            return Ok(());
+        }
+        let _bound = self.context.bind()?;
+        // SAFETY: locked in `new`, unlocked once; all work that could use the pages is done.
+        let answer = unsafe { (self.context.api.table.mem_host_unregister)(self.ptr.as_ptr().cast()) };
+        self.context.check("cuMemHostUnregister", answer)
     }
 }
 
 impl Drop for PinnedMemory {
     fn drop(&mut self) {
         self.context.handles.fetch_sub(1, Ordering::AcqRel);
-        if self.context.bind().is_ok() {
-            // SAFETY: allocated in `new`, freed once.
-            let answer = unsafe { (self.context.api.table.mem_free_host)(self.ptr.cast()) };
-            let _ = self.context.check("cuMemFreeHost", answer);
+        // Pages that the device may still write to are never given back.
+        if self.withdraw().is_ok() || self.context.is_destroyed() {
+            // SAFETY: allocated in `new` with this layout, freed once; neither driver nor device use it any more.
+            unsafe { dealloc(self.ptr.as_ptr(), self.layout) };
         }
     }
+}
+
+/// An error unless the range lies within the block.
+fn within(block: &PinnedMemory, offset: usize, size: usize) -> Result<()> {
+    if offset.checked_add(size).is_some_and(|end| end <= block.size()) {
+        return Ok(());
+    }
+    let whole = block.size();
+    Err(Error::Internal(format!(
+        "a copy of {size} bytes at {offset} passes the end of a block of {whole} bytes"
+    )))
 }
 
 impl Stream {
     /// Enqueues a copy from pinned memory. The caller keeps `source` alive until the copy has run.
     pub fn upload(&self, target: DevicePtr, source: &PinnedMemory, offset: usize, size: usize) -> Result<()> {
-        assert!(offset + size <= source.size(), "copy within the pinned block");
-        self.context.bind()?;
+        within(source, offset, size)?;
+        let _bound = self.context.bind()?;
         let from = source.as_ptr().wrapping_add(offset).cast::<c_void>();
         // SAFETY: the source range was checked and outlives the copy by the caller's promise; the target is a range of
         // an allocation of this context that the pool gave for at least `size` bytes.
@@ -147,8 +191,8 @@ impl Stream {
         source: DevicePtr,
         size: usize,
     ) -> Result<()> {
-        assert!(offset + size <= target.size(), "copy within the pinned block");
-        self.context.bind()?;
+        within(target, offset, size)?;
+        let _bound = self.context.bind()?;
         let to = target.as_ptr().wrapping_add(offset).cast::<c_void>();
         // SAFETY: as for `upload`, with the directions swapped.
         let answer = unsafe { (self.context.api.table.memcpy_dtoh_async)(to, source.0, size, self.raw) };
@@ -157,7 +201,7 @@ impl Stream {
 
     /// Enqueues a copy within the device.
     pub fn copy(&self, target: DevicePtr, source: DevicePtr, size: usize) -> Result<()> {
-        self.context.bind()?;
+        let _bound = self.context.bind()?;
         // SAFETY: both are ranges of live allocations of this context of at least `size` bytes (the pool's promise).
         let answer =
             unsafe { (self.context.api.table.memcpy_dtod_async)(target.0, source.0, size, self.raw) };
@@ -166,7 +210,7 @@ impl Stream {
 
     /// Enqueues filling a range with one byte.
     pub fn fill(&self, target: DevicePtr, byte: u8, size: usize) -> Result<()> {
-        self.context.bind()?;
+        let _bound = self.context.bind()?;
         // SAFETY: a range of a live allocation of this context of at least `size` bytes.
         let answer = unsafe { (self.context.api.table.memset_d8_async)(target.0, byte, size, self.raw) };
         self.context.check("cuMemsetD8Async", answer)

@@ -12,6 +12,8 @@ mod nvml;
 mod status;
 mod stream;
 pub mod table;
+#[cfg(test)]
+mod tests;
 
 pub use context::{Context, DeviceProperties, device_count, device_properties};
 pub use load::{Api, DRIVER_VARIABLE, MINIMUM_CUDA, MINIMUM_DRIVER, RECOMMENDED_DRIVER, api, driver_version};

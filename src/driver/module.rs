@@ -31,7 +31,7 @@ unsafe impl Sync for Module {}
 impl Module {
     /// Compiles PTX text for the device. A refusal carries the driver's log.
     pub fn from_ptx(context: &Arc<Context>, name: &str, ptx: &str) -> Result<Module> {
-        context.bind()?;
+        let _bound = context.bind()?;
         let text =
             CString::new(ptx).map_err(|_| Error::Internal(format!("module '{name}' holds a zero byte")))?;
         let (mut info, mut error) = (vec![0u8; LOG_SIZE], vec![0u8; LOG_SIZE]);
@@ -57,7 +57,7 @@ impl Module {
         if answer != 0 {
             let log = log_text(&error);
             let failed = context.check("cuModuleLoadDataEx", answer);
-            return Err(with_log(failed.err(), name, &log));
+            return Err(with_log(failed.err(), &format!("module '{name}'"), &log));
         }
         context.handles.fetch_add(1, Ordering::AcqRel);
         Ok(Module { context: context.clone(), raw })
@@ -65,13 +65,15 @@ impl Module {
 
     /// The entry of that name.
     pub fn function(self: &Arc<Self>, name: &str) -> Result<Function> {
-        self.context.bind()?;
+        let _bound = self.context.bind()?;
         let text = CString::new(name).map_err(|_| Error::Internal(format!("kernel name '{name}'")))?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a live slot, the module is loaded and the name zero-terminated.
         let answer =
             unsafe { (self.context.api.table.module_get_function)(&mut raw, self.raw, text.as_ptr()) };
-        self.context.check("cuModuleGetFunction", answer).map_err(|error| with_log(Some(error), name, ""))?;
+        self.context
+            .check("cuModuleGetFunction", answer)
+            .map_err(|error| with_log(Some(error), &format!("kernel '{name}'"), ""))?;
         Ok(Function { module: self.clone(), raw })
     }
 }
@@ -81,23 +83,24 @@ fn log_text(buffer: &[u8]) -> String {
     String::from_utf8_lossy(&buffer[..end]).trim().to_string()
 }
 
-fn with_log(error: Option<Error>, name: &str, log: &str) -> Error {
+fn with_log(error: Option<Error>, what: &str, log: &str) -> Error {
     let tail = if log.is_empty() { String::new() } else { format!("\n{log}") };
     match error {
-        Some(Error::DriverTooOld(text)) => Error::DriverTooOld(format!("module '{name}': {text}{tail}")),
-        Some(Error::OutOfMemory(text)) => Error::OutOfMemory(format!("module '{name}': {text}{tail}")),
+        Some(Error::DriverTooOld(text)) => Error::DriverTooOld(format!("{what}: {text}{tail}")),
+        Some(Error::OutOfMemory(text)) => Error::OutOfMemory(format!("{what}: {text}{tail}")),
         Some(lost @ Error::DeviceLost(_)) => lost,
-        Some(other) => Error::Driver(format!("module '{name}': {other}{tail}")),
-        None => Error::Internal(format!("module '{name}' failed without a reason{tail}")),
+        Some(other) => Error::Driver(format!("{what}: {other}{tail}")),
+        None => Error::Internal(format!("{what} failed without a reason{tail}")),
     }
 }
 
 impl Drop for Module {
     fn drop(&mut self) {
         self.context.handles.fetch_sub(1, Ordering::AcqRel);
-        if self.context.bind().is_ok() {
+        if let Ok(_bound) = self.context.bind() {
             // SAFETY: loaded in `from_ptx`, unloaded once; functions hold an Arc of the module.
-            unsafe { (self.context.api.table.module_unload)(self.raw) };
+            let answer = unsafe { (self.context.api.table.module_unload)(self.raw) };
+            let _ = self.context.check("cuModuleUnload", answer);
         }
     }
 }
@@ -129,7 +132,7 @@ impl Function {
     /// Allows blocks to ask for that much dynamic shared memory.
     pub fn allow_shared(&self, bytes: u32) -> Result<()> {
         let context = &self.module.context;
-        context.bind()?;
+        let _bound = context.bind()?;
         // SAFETY: the function belongs to a loaded module; the attribute takes an int.
         let answer = unsafe {
             (context.api.table.func_set_attribute)(self.raw, FUNC_MAX_DYNAMIC_SHARED, bytes as c_int)
@@ -140,7 +143,7 @@ impl Function {
     /// (registers per thread, bytes of local memory per thread).
     pub fn resources(&self) -> Result<(u32, u32)> {
         let context = &self.module.context;
-        context.bind()?;
+        let _bound = context.bind()?;
         let read = |attribute: c_int| -> Result<u32> {
             let mut value = 0;
             // SAFETY: `value` is a live slot and the function belongs to a loaded module.
@@ -154,7 +157,8 @@ impl Function {
     /// checked count, sizes and order against the kernel's signature.
     pub(crate) fn launch(&self, stream: &Stream, grid: Grid, arguments: &mut PackedArguments) -> Result<()> {
         let context = &self.module.context;
-        context.bind()?;
+        context.same(&stream.context)?;
+        let _bound = context.bind()?;
         let mut pointers = arguments.pointers();
         // SAFETY: function and stream are live and of this context. Each pointer leads to a parameter value in
         // `arguments`, which outlives the call (the driver copies parameters before it returns); their number and

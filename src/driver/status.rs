@@ -14,7 +14,7 @@ const UNSUPPORTED_PTX: Status = 222;
 pub(super) const NOT_READY: Status = 600;
 
 /// Codes after which every later call on the context fails too: the context is lost.
-const STICKY: &[Status] = &[214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719];
+pub(super) const STICKY: &[Status] = &[214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721];
 
 /// Whether the code means that the context is lost.
 pub(super) fn is_sticky(status: Status) -> bool {

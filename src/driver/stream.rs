@@ -25,7 +25,7 @@ unsafe impl Sync for Stream {}
 impl Stream {
     /// A stream that does not wait for the legacy default stream.
     pub fn new(context: &Arc<Context>) -> Result<Stream> {
-        context.bind()?;
+        let _bound = context.bind()?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a live slot; the context is current.
         let answer = unsafe { (context.api.table.stream_create)(&mut raw, STREAM_NON_BLOCKING) };
@@ -36,7 +36,7 @@ impl Stream {
 
     /// Blocks until everything submitted so far is done.
     pub fn synchronize(&self) -> Result<()> {
-        self.context.bind()?;
+        let _bound = self.context.bind()?;
         // SAFETY: the stream lives as long as self.
         let answer = unsafe { (self.context.api.table.stream_synchronize)(self.raw) };
         self.context.check("cuStreamSynchronize", answer)
@@ -44,8 +44,9 @@ impl Stream {
 
     /// Makes later work wait for the event.
     pub fn wait(&self, event: &Event) -> Result<()> {
-        self.context.bind()?;
-        // SAFETY: stream and event are live; the flags word must be 0.
+        self.context.same(&event.context)?;
+        let _bound = self.context.bind()?;
+        // SAFETY: stream and event are live and of this context; the flags word must be 0.
         let answer = unsafe { (self.context.api.table.stream_wait_event)(self.raw, event.raw, 0) };
         self.context.check("cuStreamWaitEvent", answer)
     }
@@ -54,9 +55,10 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         self.context.handles.fetch_sub(1, Ordering::AcqRel);
-        if self.context.bind().is_ok() {
+        if let Ok(_bound) = self.context.bind() {
             // SAFETY: created in `new`, destroyed once; the driver finishes submitted work by itself.
-            unsafe { (self.context.api.table.stream_destroy)(self.raw) };
+            let answer = unsafe { (self.context.api.table.stream_destroy)(self.raw) };
+            let _ = self.context.check("cuStreamDestroy_v2", answer);
         }
     }
 }
@@ -84,7 +86,7 @@ impl Event {
     }
 
     fn with_flags(context: &Arc<Context>, flags: u32) -> Result<Event> {
-        context.bind()?;
+        let _bound = context.bind()?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a live slot; the context is current.
         let answer = unsafe { (context.api.table.event_create)(&mut raw, flags) };
@@ -95,7 +97,8 @@ impl Event {
 
     /// Records the event after everything submitted to the stream so far.
     pub fn record(&self, stream: &Stream) -> Result<()> {
-        self.context.bind()?;
+        self.context.same(&stream.context)?;
+        let _bound = self.context.bind()?;
         // SAFETY: event and stream are live and of this context.
         let answer = unsafe { (self.context.api.table.event_record)(self.raw, stream.raw) };
         self.context.check("cuEventRecord", answer)
@@ -103,7 +106,7 @@ impl Event {
 
     /// Blocks until the event has happened.
     pub fn synchronize(&self) -> Result<()> {
-        self.context.bind()?;
+        let _bound = self.context.bind()?;
         // SAFETY: the event lives as long as self.
         let answer = unsafe { (self.context.api.table.event_synchronize)(self.raw) };
         self.context.check("cuEventSynchronize", answer)
@@ -111,7 +114,7 @@ impl Event {
 
     /// Whether the event has happened.
     pub fn is_done(&self) -> Result<bool> {
-        self.context.bind()?;
+        let _bound = self.context.bind()?;
         // SAFETY: the event lives as long as self.
         let answer = unsafe { (self.context.api.table.event_query)(self.raw) };
         if answer == NOT_READY {
@@ -122,7 +125,8 @@ impl Event {
 
     /// Milliseconds from `earlier` to this event; both made by [`Event::timed`] and done.
     pub fn milliseconds_since(&self, earlier: &Event) -> Result<f32> {
-        self.context.bind()?;
+        self.context.same(&earlier.context)?;
+        let _bound = self.context.bind()?;
         let mut milliseconds = 0.0;
         // SAFETY: the slot is live and both events are of this context.
         let answer =
@@ -134,9 +138,10 @@ impl Event {
 impl Drop for Event {
     fn drop(&mut self) {
         self.context.handles.fetch_sub(1, Ordering::AcqRel);
-        if self.context.bind().is_ok() {
+        if let Ok(_bound) = self.context.bind() {
             // SAFETY: created in `with_flags`, destroyed once.
-            unsafe { (self.context.api.table.event_destroy)(self.raw) };
+            let answer = unsafe { (self.context.api.table.event_destroy)(self.raw) };
+            let _ = self.context.check("cuEventDestroy_v2", answer);
         }
     }
 }

@@ -3,6 +3,7 @@
 #![allow(missing_docs)]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ptr::NonNull;
 
 /// `CUresult`.
 pub type Status = c_int;
@@ -19,6 +20,8 @@ pub type RawPool = *mut c_void;
 pub type RawLink = *mut c_void;
 /// `CUdeviceptr`.
 pub type RawPtr = u64;
+/// Address of an exported function.
+pub type Address = NonNull<c_void>;
 
 macro_rules! driver_table {
     (required { $($field:ident : $symbol:literal ($($arg:ty),*);)* }
@@ -36,10 +39,22 @@ macro_rules! driver_table {
 
         impl Table {
             /// Resolves every symbol; the error is the first required one that is absent.
-            pub fn resolve(library: &libloading::Library) -> Result<Table, &'static str> {
+            ///
+            /// # Safety
+            /// `lookup` gives the address of the driver function of that name, or of a stand-in of the same prototype,
+            /// which stays valid for as long as the table is used.
+            pub unsafe fn resolve(lookup: &dyn Fn(&str) -> Option<Address>) -> Result<Table, &'static str> {
                 Ok(Table {
-                    $($field: super::load::symbol(library, $symbol).ok_or($symbol)?,)*
-                    $($ofield: super::load::symbol(library, $osymbol),)*
+                    $($field: {
+                        let address = lookup($symbol).ok_or($symbol)?;
+                        // SAFETY: by the caller's promise a function of the prototype that this list pairs with the
+                        // symbol, which is how cuda.h declares it.
+                        unsafe { std::mem::transmute::<Address, unsafe extern "system" fn($($arg),*) -> Status>(address) }
+                    },)*
+                    $($ofield: lookup($osymbol).map(|address| {
+                        // SAFETY: as for the required functions.
+                        unsafe { std::mem::transmute::<Address, unsafe extern "system" fn($($oarg),*) -> Status>(address) }
+                    }),)*
                 })
             }
         }
@@ -71,6 +86,8 @@ driver_table! {
         mem_free: "cuMemFree_v2" (RawPtr);
         mem_host_alloc: "cuMemHostAlloc" (*mut *mut c_void, usize, c_uint);
         mem_free_host: "cuMemFreeHost" (*mut c_void);
+        mem_host_register: "cuMemHostRegister_v2" (*mut c_void, usize, c_uint);
+        mem_host_unregister: "cuMemHostUnregister" (*mut c_void);
         memcpy_htod: "cuMemcpyHtoD_v2" (RawPtr, *const c_void, usize);
         memcpy_dtoh: "cuMemcpyDtoH_v2" (*mut c_void, RawPtr, usize);
         memcpy_dtod: "cuMemcpyDtoD_v2" (RawPtr, RawPtr, usize);
