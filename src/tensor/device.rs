@@ -3,7 +3,7 @@
 use super::pool::{MemoryStats, Pool};
 use super::staging::{CHUNK, Staging, copy_bytes};
 use crate::driver::{Context, DeviceMemory, DevicePtr, Event, PinnedMemory, Stream};
-use crate::{DType, Result};
+use crate::{DType, Error, Result};
 use std::sync::Arc;
 
 /// Context, streams and memory of one device.
@@ -82,6 +82,9 @@ impl DeviceCore {
         offset: u64,
         size: usize,
     ) -> Result<Download> {
+        if offset.checked_add(size as u64).is_none_or(|end| end > source.size() as u64) {
+            return Err(Error::Internal(format!("{size} bytes at {offset} of a block of {}", source.size())));
+        }
         let mut early = None;
         if size > 0 && size <= EARLY {
             let block = self.staging.take(size)?;
@@ -127,6 +130,9 @@ impl Download {
 
     /// Waits for the data and writes it to `target`, which has the size asked for.
     pub fn finish(mut self, target: &mut [u8]) -> Result<()> {
+        if target.len() != self.size {
+            return Err(Error::Internal(format!("a copy of {} bytes into {}", self.size, target.len())));
+        }
         self.ready.synchronize()?;
         let staging = &self.core.staging;
         if let Some(block) = self.early.take() {
@@ -181,6 +187,11 @@ impl DeviceBuffer {
     /// Start of the block, 256-byte aligned.
     pub fn ptr(&self) -> DevicePtr {
         self.memory.as_ref().map_or(DevicePtr::NULL, DeviceMemory::ptr)
+    }
+
+    /// Bytes of the block, at least those asked for.
+    pub fn size(&self) -> usize {
+        self.memory.as_ref().map_or(0, DeviceMemory::size)
     }
 
     /// The device that holds it.

@@ -11,7 +11,7 @@ pub use pool::MemoryStats;
 pub use staging::copy_bytes;
 
 use crate::ops::Meta;
-use crate::shape::{Dims, element_count, size_of};
+use crate::shape::{self, Dims, element_count};
 use crate::{Error, Result, invalid, mismatch};
 use std::sync::Arc;
 
@@ -37,6 +37,9 @@ impl Tensor {
     ) -> Result<Tensor> {
         let meta = Meta::new(dtype, dims);
         let bytes: &[u8] = bytemuck::cast_slice(data);
+        if size_of::<T>() != dtype.size() {
+            return invalid!("tensor: elements of {} bytes were given for {dtype}", size_of::<T>());
+        }
         if element_count("tensor", &meta.dims)? * dtype.size() != bytes.len() {
             return mismatch!("tensor: dims {:?} of {dtype} do not hold {} bytes", meta.dims, bytes.len());
         }
@@ -52,7 +55,7 @@ impl Tensor {
 
     /// A host tensor over a buffer of the right size.
     pub fn from_host(buffer: HostBuffer, meta: &Meta) -> Tensor {
-        debug_assert_eq!(buffer.bytes().len(), size_of(&meta.dims) * meta.dtype.size());
+        debug_assert_eq!(buffer.bytes().len(), shape::size_of(&meta.dims) * meta.dtype.size());
         Tensor { meta: meta.clone(), data: Data::Host(Arc::new(buffer)) }
     }
 

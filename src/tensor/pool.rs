@@ -38,9 +38,14 @@ pub struct Pool {
 const SMALL: usize = 1 << 20;
 const GRAIN: usize = 2 << 20;
 
-/// Size of the block that serves a request: powers of two up to 1 MiB, then multiples of 2 MiB.
-fn class_of(size: usize) -> usize {
-    if size <= SMALL { size.next_power_of_two().max(512) } else { size.div_ceil(GRAIN) * GRAIN }
+/// Size of the block that serves a request: powers of two up to 1 MiB, then multiples of 2 MiB. `None` for sizes that no
+/// memory has.
+fn class_of(size: usize) -> Option<usize> {
+    match size {
+        0..=SMALL => Some(size.next_power_of_two().max(512)),
+        _ if size > isize::MAX as usize / 2 => None,
+        _ => size.checked_next_multiple_of(GRAIN),
+    }
 }
 
 impl Pool {
@@ -51,9 +56,16 @@ impl Pool {
 
     /// A block of at least `size` bytes.
     pub fn take(&self, size: usize) -> Result<DeviceMemory> {
-        let class = class_of(size);
+        let class = class_of(size).ok_or_else(|| {
+            Error::OutOfMemory(format!("device memory: {size} bytes could not be allocated"))
+        })?;
         if let Some(block) = self.reuse(class, size)? {
             return Ok(block);
+        }
+        if self
+            .with(|state| state.stats.limit != 0 && state.stats.used + state.stats.cached > state.stats.limit)
+        {
+            self.trim();
         }
         let block = match DeviceMemory::new(&self.context, class) {
             Err(Error::OutOfMemory(_)) => {
@@ -84,13 +96,18 @@ impl Pool {
         }
     }
 
-    /// Accounts for the request and gives a kept block that fits without wasting more than a quarter.
+    /// Accounts for the request and gives a kept block that fits without wasting more than a quarter or passing the
+    /// limit.
     fn reuse(&self, class: usize, size: usize) -> Result<Option<DeviceMemory>> {
         let mut state =
             self.state.lock().map_err(|_| Error::Internal("the pool's lock is poisoned".into()))?;
+        let room = match state.stats.limit {
+            0 => usize::MAX,
+            limit => usize::try_from(limit.saturating_sub(state.stats.used)).unwrap_or(usize::MAX),
+        };
         let found = state
             .free
-            .range(class..=class + class / 4)
+            .range(class..=(class + class / 4).min(room).max(class))
             .find(|(_, list)| !list.is_empty())
             .map(|(key, _)| *key);
         let taken = found.unwrap_or(class) as u64;
@@ -146,15 +163,14 @@ impl Pool {
 
 #[cfg(test)]
 mod tests {
-    use super::class_of;
+    use super::{GRAIN, SMALL, class_of};
 
     #[test]
     fn classes_cover_requests() {
-        assert_eq!(class_of(0), 512);
-        assert_eq!(class_of(513), 1024);
-        assert_eq!(class_of(SMALL + 1), GRAIN);
-        assert_eq!(class_of(3 * GRAIN), 3 * GRAIN);
+        assert_eq!(class_of(0), Some(512));
+        assert_eq!(class_of(513), Some(1024));
+        assert_eq!(class_of(SMALL + 1), Some(GRAIN));
+        assert_eq!(class_of(3 * GRAIN), Some(3 * GRAIN));
+        assert_eq!(class_of(usize::MAX), None);
     }
-
-    use super::{GRAIN, SMALL};
 }

@@ -46,7 +46,16 @@ impl Staging {
             state.kept -= class;
             Some(state.free.swap_remove(index))
         });
-        kept.map_or_else(|| PinnedMemory::new(&self.context, class), Ok)
+        if let Some(block) = kept {
+            return Ok(block);
+        }
+        match PinnedMemory::new(&self.context, class) {
+            Err(Error::OutOfMemory(_)) => {
+                self.trim();
+                PinnedMemory::new(&self.context, class)
+            }
+            other => other,
+        }
     }
 
     /// Takes back a block that no device work uses any more.
@@ -71,8 +80,8 @@ impl Staging {
     fn reap(&self, allowed: usize) -> Result<()> {
         loop {
             let Some((event, block)) = self.with(|state| state.busy.pop_front()) else { return Ok(()) };
-            let remaining = self.with(|state| state.busy.len());
-            if remaining >= allowed {
+            let others = self.with(|state| state.busy.len());
+            if others >= allowed {
                 event.synchronize()?;
             } else if !event.is_done()? {
                 self.with(|state| state.busy.push_front((event, block)));
@@ -84,6 +93,8 @@ impl Staging {
 
     /// Frees every block that is not in flight.
     pub fn trim(&self) {
+        // A fault of the device shows at the next call as well.
+        let _ = self.reap(usize::MAX);
         let freed = self.with(|state| {
             state.kept = 0;
             std::mem::take(&mut state.free)
