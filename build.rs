@@ -2,6 +2,7 @@
 //! name and parameter list.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 fn main() {
@@ -14,33 +15,41 @@ fn main() {
     files.retain(|path| path.extension().is_some_and(|extension| extension == "ptx"));
     files.sort();
     let mut table = String::from("/// Every embedded module.\npub static MODULES: &[ModuleSource] = &[\n");
+    let out = PathBuf::from(std::env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
     for path in &files {
-        module(&mut table, path);
+        module(&mut table, path, &out);
     }
     table.push_str("];\n");
-    let out = PathBuf::from(std::env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
     std::fs::write(out.join("kernels.rs"), table).expect("OUT_DIR is writable");
 }
 
 /// `<family>.sm_<level>.ptx` to one row of the table.
-fn module(table: &mut String, path: &Path) {
+fn module(table: &mut String, path: &Path, out: &Path) {
     println!("cargo::rerun-if-changed={}", path.display());
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let (family, level) = stem.split_once(".sm_").expect("PTX files are named <family>.sm_<level>.ptx");
     let text = std::fs::read_to_string(path).expect("PTX files are readable");
-    let full = path.canonicalize().expect("the file was just read");
+    let packed = out.join(format!("{stem}.deflate"));
+    std::fs::write(&packed, deflate(&text)).expect("OUT_DIR is writable");
     let digits: String = level.chars().filter(char::is_ascii_digit).collect();
     let exact = level.ends_with('a');
     let _ = writeln!(
         table,
-        "    ModuleSource {{ family: {family:?}, level: {digits}, exact: {exact}, ptx: include_str!({:?}), entries: &[",
-        full.display().to_string()
+        "    ModuleSource {{ family: {family:?}, level: {digits}, exact: {exact}, packed: include_bytes!({:?}), entries: &[",
+        packed.display().to_string()
     );
     for (name, parameters) in entries(&text) {
         let _ =
             writeln!(table, "        Entry {{ name: {name:?}, parameters: &[{}] }},", parameters.join(", "));
     }
     table.push_str("    ] },\n");
+}
+
+/// PTX shrinks to a tenth.
+fn deflate(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(text.as_bytes()).expect("writing to memory");
+    encoder.finish().expect("writing to memory")
 }
 
 /// Names and parameter kinds of all `.visible .entry` functions.

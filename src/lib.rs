@@ -18,6 +18,7 @@ pub mod runtime;
 pub mod shape;
 pub mod tensor;
 
+pub use capi::column_median as median;
 pub use dtype::{DTYPES, DType, DTypeInfo};
 pub use error::{CODES, Error, ErrorCode, Result};
 pub use tensor::Tensor;

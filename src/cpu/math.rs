@@ -188,13 +188,10 @@ pub fn sum_f64<T: Float>(values: &[T], term: impl Fn(T) -> f64) -> f64 {
     let mut lanes = [0.0; 16];
     let chunks = values.chunks_exact(16);
     let rest = chunks.remainder();
-    for chunk in chunks {
+    for chunk in chunks.chain([rest]) {
         for (lane, &value) in lanes.iter_mut().zip(chunk) {
             *lane += term(value);
         }
-    }
-    for (lane, &value) in lanes.iter_mut().zip(rest) {
-        *lane += term(value);
     }
     for half in [8, 4, 2, 1] {
         for k in 0..half {
@@ -207,7 +204,9 @@ pub fn sum_f64<T: Float>(values: &[T], term: impl Fn(T) -> f64) -> f64 {
 /// Largest element over 16 lanes, -Infinity for none; NaN where `join` passes it on.
 pub fn fold_max<T: Float>(values: &[T], join: impl Fn(T, T) -> T) -> T {
     let mut lanes = [-T::INFINITY; 16];
-    for chunk in values.chunks(16) {
+    let chunks = values.chunks_exact(16);
+    let rest = chunks.remainder();
+    for chunk in chunks.chain([rest]) {
         for (lane, &value) in lanes.iter_mut().zip(chunk) {
             *lane = join(*lane, value);
         }

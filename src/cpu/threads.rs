@@ -31,7 +31,9 @@ pub fn copying<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     static POOL: OnceLock<rayon::ThreadPool> = OnceLock::new();
     let pool = POOL.get_or_init(|| {
         let count = std::thread::available_parallelism().map_or(1, usize::from).min(4);
-        let builder = rayon::ThreadPoolBuilder::new().num_threads(count).thread_name(|index| format!("ww-copy-{index}"));
+        let builder = rayon::ThreadPoolBuilder::new()
+            .num_threads(count)
+            .thread_name(|index| format!("ww-copy-{index}"));
         builder.build().expect("the system starts threads")
     });
     pool.install(work)

@@ -162,7 +162,7 @@ impl Launcher {
         let module = match modules.get(&key) {
             Some(module) => module.clone(),
             None => {
-                let module = Arc::new(Module::from_ptx(self.core.context(), source.family, source.ptx)?);
+                let module = Arc::new(Module::from_ptx(self.core.context(), source.family, &source.ptx()?)?);
                 modules.insert(key, module.clone());
                 module
             }

@@ -2,6 +2,7 @@
 
 use crate::{Error, Result};
 use std::collections::HashMap;
+use std::io::Read;
 use std::sync::OnceLock;
 
 /// Kind and size of a kernel parameter as the PTX declares it.
@@ -37,8 +38,8 @@ pub struct ModuleSource {
     pub level: u32,
     /// Whether only exactly that compute capability takes it (sm_90a).
     pub exact: bool,
-    /// The text.
-    pub ptx: &'static str,
+    /// The text, deflated by build.rs.
+    packed: &'static [u8],
     /// Its kernels.
     pub entries: &'static [Entry],
 }
@@ -46,6 +47,15 @@ pub struct ModuleSource {
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
 impl ModuleSource {
+    /// The PTX text.
+    pub fn ptx(&self) -> Result<String> {
+        let mut text = String::new();
+        flate2::read::DeflateDecoder::new(self.packed)
+            .read_to_string(&mut text)
+            .map_err(|error| Error::Internal(format!("module '{}': {error}", self.family)))?;
+        Ok(text)
+    }
+
     fn fits(&self, compute_capability: u32) -> bool {
         if self.exact { self.level == compute_capability } else { self.level <= compute_capability }
     }
@@ -86,11 +96,12 @@ mod tests {
     #[test]
     fn headers_stay_at_the_documented_floor() {
         for module in MODULES {
-            let version = module.ptx.lines().find_map(|line| line.strip_prefix(".version ")).unwrap();
+            let ptx = module.ptx().unwrap();
+            let version = ptx.lines().find_map(|line| line.strip_prefix(".version ")).unwrap();
             let expected = if module.exact { "8.0" } else { "7.0" };
             assert_eq!(version.trim(), expected, "{} sm_{}", module.family, module.level);
             let target = format!(".target sm_{}{}", module.level, if module.exact { "a" } else { "" });
-            assert!(module.ptx.lines().any(|line| line.trim() == target), "{}: {target}", module.family);
+            assert!(ptx.lines().any(|line| line.trim() == target), "{}: {target}", module.family);
             assert!(!module.entries.is_empty(), "{}", module.family);
         }
     }

@@ -94,7 +94,15 @@ impl Bridge {
 
     /// Checks a call, takes over its data and queues it.
     #[napi]
-    pub fn start(&self, id: u32, op: String, device: String, inputs: Vec<Option<InputArg>>, options: Object, how: How) -> Result<()> {
+    pub fn start(
+        &self,
+        id: u32,
+        op: String,
+        device: String,
+        inputs: Vec<Option<InputArg>>,
+        options: Object,
+        how: How,
+    ) -> Result<()> {
         let metas = metas_of(&inputs)?;
         let raw = options_of(&options).map_err(|error| Error::InvalidArgument(error.reason.to_string()))?;
         let call = Call::new(&op, metas.clone(), &raw)?;
@@ -127,7 +135,12 @@ impl Bridge {
 
     /// Copies a device tensor to the host: to a new array, or into `into`, an array of `allocPinned`.
     #[napi]
-    pub fn download(&self, id: u32, handle: ClassInstance<DeviceTensor>, into: Option<Uint8ArraySlice>) -> Result<()> {
+    pub fn download(
+        &self,
+        id: u32,
+        handle: ClassInstance<DeviceTensor>,
+        into: Option<Uint8ArraySlice>,
+    ) -> Result<()> {
         let tensor = handle.get()?;
         let Some(core) = tensor.core().cloned() else {
             return Err(Error::Internal("a device tensor without a device".into()).into());
@@ -139,7 +152,9 @@ impl Bridge {
                 return Err(Error::ShapeMismatch(text).into());
             }
             Some(bytes) => Some(find_pinned(bytes.as_ptr() as usize, bytes.len()).ok_or_else(|| {
-                Error::InvalidArgument("'into' must be an array from allocPinned on a machine with a GPU".into())
+                Error::InvalidArgument(
+                    "'into' must be an array from allocPinned on a machine with a GPU".into(),
+                )
             })?),
         };
         let device = crate::runtime::DeviceName::Cuda(core.ordinal());
@@ -186,7 +201,13 @@ impl Bridge {
         sources.collect::<crate::Result<_>>().map_err(Into::into)
     }
 
-    fn submit(&self, id: u32, work: Work, sources: Vec<Option<Source>>, device: crate::runtime::DeviceName) -> Result<()> {
+    fn submit(
+        &self,
+        id: u32,
+        work: Work,
+        sources: Vec<Option<Source>>,
+        device: crate::runtime::DeviceName,
+    ) -> Result<()> {
         let cancelled = Arc::new(AtomicBool::new(false));
         lock(&self.cancelled).insert(id, cancelled.clone());
         let flags = self.cancelled.clone();
@@ -221,7 +242,10 @@ fn held_by(inputs: &[Option<InputArg>]) -> Result<Option<usize>> {
         let Some(ordinal) = handle.get()?.core().map(|core| core.ordinal()) else { continue };
         match held {
             Some((first, name)) if first != ordinal => {
-                let text = format!("'{name}' is on cuda:{first} and '{}' on cuda:{ordinal}; move one with to()", input.name);
+                let text = format!(
+                    "'{name}' is on cuda:{first} and '{}' on cuda:{ordinal}; move one with to()",
+                    input.name
+                );
                 return Err(Error::InvalidArgument(text).into());
             }
             _ => held = Some((ordinal, &input.name)),

@@ -46,7 +46,10 @@ impl InputArg<'_> {
             return Ok(tensor.meta().clone());
         }
         let Some(dtype) = DType::from_name(&self.dtype) else {
-            return Err(Error::UnsupportedDtype(format!("{}: unknown element type '{}'", self.name, self.dtype)));
+            return Err(Error::UnsupportedDtype(format!(
+                "{}: unknown element type '{}'",
+                self.name, self.dtype
+            )));
         };
         let dims = dims_of(&self.name, &self.dims)?;
         let count = element_count(&self.name, &dims)?;

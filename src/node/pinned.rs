@@ -11,7 +11,10 @@ use napi_derive::napi;
 #[napi]
 pub fn alloc_pinned(bytes: f64) -> Result<Uint8Array> {
     if !(bytes >= 0.0 && bytes.fract() == 0.0 && bytes <= 9_007_199_254_740_991.0) {
-        return Err(crate::Error::InvalidArgument(format!("allocPinned: length must be a whole number, got {bytes}")).into());
+        return Err(crate::Error::InvalidArgument(format!(
+            "allocPinned: length must be a whole number, got {bytes}"
+        ))
+        .into());
     }
     let mut block = allocate_pinned((bytes as usize).max(1))?;
     let (start, _) = block.parts();

@@ -60,7 +60,11 @@ fn kind_text(kind: Kind) -> (String, Option<String>, bool) {
 }
 
 fn number_text(value: f64) -> String {
-    if value.is_infinite() { format!("{}Infinity", if value < 0.0 { "-" } else { "" }) } else { value.to_string() }
+    if value.is_infinite() {
+        format!("{}Infinity", if value < 0.0 { "-" } else { "" })
+    } else {
+        value.to_string()
+    }
 }
 
 /// The op table.
@@ -79,7 +83,13 @@ pub fn op_table() -> Vec<OpRow> {
                 .iter()
                 .map(|attribute| {
                     let (kind, default_value, required) = kind_text(attribute.kind);
-                    AttributeRow { name: attribute.name.into(), kind, default_value, required, doc: attribute.doc.into() }
+                    AttributeRow {
+                        name: attribute.name.into(),
+                        kind,
+                        default_value,
+                        required,
+                        doc: attribute.doc.into(),
+                    }
                 })
                 .collect(),
             dtypes: spec.dtypes.iter().map(|dtype| dtype.name().into()).collect(),
@@ -104,7 +114,8 @@ pub struct ErrorRow {
 #[napi]
 pub fn error_table() -> Vec<ErrorRow> {
     let rows = crate::CODES.iter();
-    rows.map(|row| ErrorRow { code: row.code.into(), number: row.number, meaning: row.meaning.into() }).collect()
+    rows.map(|row| ErrorRow { code: row.code.into(), number: row.number, meaning: row.meaning.into() })
+        .collect()
 }
 
 /// One element type.
@@ -122,7 +133,8 @@ pub struct DtypeRow {
 #[napi]
 pub fn dtype_table() -> Vec<DtypeRow> {
     let rows = crate::DTYPES.iter();
-    rows.map(|row| DtypeRow { name: row.name.into(), size: row.size as u32, array: row.array.into() }).collect()
+    rows.map(|row| DtypeRow { name: row.name.into(), size: row.size as u32, array: row.array.into() })
+        .collect()
 }
 
 /// A device of this machine.
@@ -250,7 +262,10 @@ pub fn trim_memory(device: String) -> Result<()> {
 #[napi]
 pub fn set_memory_limit(device: String, bytes: f64) -> Result<()> {
     if !(bytes.is_finite() && bytes >= 0.0 && bytes.fract() == 0.0) {
-        return Err(crate::Error::InvalidArgument(format!("memoryLimit must be a whole number of bytes, got {bytes}")).into());
+        return Err(crate::Error::InvalidArgument(format!(
+            "memoryLimit must be a whole number of bytes, got {bytes}"
+        ))
+        .into());
     }
     match runtime::choose(&device, None)?.device {
         runtime::DeviceName::Cpu => {

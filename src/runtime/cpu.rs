@@ -43,9 +43,9 @@ impl Source {
                 Ok(Tensor::from_host(buffer, &meta))
             }
             Source::Coming { receiver, meta } => {
-                let buffer = receiver
-                    .recv()
-                    .map_err(|_| Error::Internal("the copy of a transferred array did not finish".into()))??;
+                let buffer = receiver.recv().map_err(|_| {
+                    Error::Internal("the copy of a transferred array did not finish".into())
+                })??;
                 Ok(Tensor::from_host(buffer, &meta))
             }
         }

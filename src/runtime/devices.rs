@@ -46,7 +46,9 @@ pub fn choose(name: &str, held: Option<usize>) -> Result<Choice> {
     if let Some(ordinal) = held
         && wanted != DeviceName::Cuda(ordinal)
     {
-        let text = format!("device '{wanted}' was asked for, but an operand is on 'cuda:{ordinal}'; move it with to('{wanted}')");
+        let text = format!(
+            "device '{wanted}' was asked for, but an operand is on 'cuda:{ordinal}'; move it with to('{wanted}')"
+        );
         return Err(Error::InvalidArgument(text));
     }
     if let DeviceName::Cuda(ordinal) = wanted {
@@ -60,7 +62,9 @@ fn automatic() -> Result<Choice> {
     if !variable.is_empty() && variable != "auto" {
         return match parse(&variable) {
             Ok(Some(_)) => choose(&variable, None),
-            _ => crate::invalid!("{DEVICE_VARIABLE} must be 'cpu', 'cuda', 'cuda:N' or 'auto', got '{variable}'"),
+            _ => crate::invalid!(
+                "{DEVICE_VARIABLE} must be 'cpu', 'cuda', 'cuda:N' or 'auto', got '{variable}'"
+            ),
         };
     }
     Ok(match usable(0) {
@@ -77,9 +81,9 @@ fn parse(name: &str) -> Result<Option<DeviceName>> {
         "cuda" => Ok(Some(DeviceName::Cuda(0))),
         other => match other.strip_prefix("cuda:").and_then(|digits| digits.parse().ok()) {
             Some(ordinal) => Ok(Some(DeviceName::Cuda(ordinal))),
-            None => {
-                Err(Error::DeviceNotFound(format!("device must be 'cpu', 'cuda', 'cuda:N' or 'auto', got '{other}'")))
-            }
+            None => Err(Error::DeviceNotFound(format!(
+                "device must be 'cpu', 'cuda', 'cuda:N' or 'auto', got '{other}'"
+            ))),
         },
     }
 }

@@ -43,7 +43,9 @@ impl Gpu {
         }
         let count = device_count()?;
         if ordinal >= count {
-            return Err(Error::DeviceNotFound(format!("no device 'cuda:{ordinal}': {count} present, numbered from 0")));
+            return Err(Error::DeviceNotFound(format!(
+                "no device 'cuda:{ordinal}': {count} present, numbered from 0"
+            )));
         }
         let gpu = Arc::new(Gpu {
             ordinal,
@@ -71,7 +73,8 @@ impl Gpu {
 
     /// The launcher, opening the device at the first call and again after its context was lost.
     pub fn launcher(&self) -> Result<Arc<Launcher>> {
-        let mut slot = self.launcher.lock().map_err(|_| Error::Internal("a GPU's lock is poisoned".into()))?;
+        let mut slot =
+            self.launcher.lock().map_err(|_| Error::Internal("a GPU's lock is poisoned".into()))?;
         if let Some(launcher) = slot.as_ref() {
             if !launcher.core().context().is_lost() {
                 return Ok(launcher.clone());
@@ -107,7 +110,8 @@ impl Gpu {
             Ok(begun) => begun,
             // A lost context shows at whatever call comes next: in the waiter's order the operation to blame is first.
             Err(error) => {
-                let core = self.launcher.lock().ok().and_then(|slot| slot.as_ref().map(|one| one.core().clone()));
+                let core =
+                    self.launcher.lock().ok().and_then(|slot| slot.as_ref().map(|one| one.core().clone()));
                 let _ = self.waiter.send(Box::new(move || {
                     done(Err(match core {
                         Some(core) => core.context().blame(name, error),
@@ -149,7 +153,9 @@ impl Gpu {
         let mut inputs = Vec::with_capacity(sources.len());
         for source in sources {
             inputs.push(match source {
-                Some(source) => Some(source.into_device(&core, &mut keep, !matches!(work, Work::Download { .. }))?),
+                Some(source) => {
+                    Some(source.into_device(&core, &mut keep, !matches!(work, Work::Download { .. }))?)
+                }
                 None => None,
             });
         }
@@ -224,7 +230,10 @@ impl Outcome {
 
 fn run(call: &Call, launcher: &Launcher, inputs: &[Option<Tensor>], keep: bool) -> Result<Vec<Outcome>> {
     let tensors = call.run_cuda(launcher, inputs)?;
-    tensors.into_iter().map(|tensor| if keep { Ok(Outcome::Device(tensor)) } else { Outcome::host(tensor, None) }).collect()
+    tensors
+        .into_iter()
+        .map(|tensor| if keep { Ok(Outcome::Device(tensor)) } else { Outcome::host(tensor, None) })
+        .collect()
 }
 
 fn time(call: &Call, launcher: &Launcher, inputs: &[Option<Tensor>], repeats: usize) -> Result<Vec<Outcome>> {
@@ -243,7 +252,12 @@ fn time(call: &Call, launcher: &Launcher, inputs: &[Option<Tensor>], repeats: us
 
 impl Source {
     /// The data on the device, in stream order. Pinned memory is read in place and kept until the copy has run.
-    fn into_device(self, core: &Arc<DeviceCore>, keep: &mut Vec<super::PinnedSlice>, upload: bool) -> Result<Tensor> {
+    fn into_device(
+        self,
+        core: &Arc<DeviceCore>,
+        keep: &mut Vec<super::PinnedSlice>,
+        upload: bool,
+    ) -> Result<Tensor> {
         match self {
             Source::Pinned { slice, meta } => {
                 let tensor = Tensor::device(core, &meta)?;

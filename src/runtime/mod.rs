@@ -16,8 +16,14 @@ use crate::{Result, Tensor};
 
 /// Runs an op and waits for it: the call of Rust users. Results lie where the op ran: `device` is "cpu", "cuda:N" or
 /// "auto", and tensors already on a device decide for "auto".
-pub fn run(op: &str, inputs: &[Option<Tensor>], options: &[(String, Raw)], device: &str) -> Result<Vec<Tensor>> {
-    let metas: Vec<Option<Meta>> = inputs.iter().map(|input| input.as_ref().map(|tensor| tensor.meta().clone())).collect();
+pub fn run(
+    op: &str,
+    inputs: &[Option<Tensor>],
+    options: &[(String, Raw)],
+    device: &str,
+) -> Result<Vec<Tensor>> {
+    let metas: Vec<Option<Meta>> =
+        inputs.iter().map(|input| input.as_ref().map(|tensor| tensor.meta().clone())).collect();
     let call = Call::new(op, metas, options)?;
     let held = inputs.iter().flatten().find_map(|tensor| tensor.core().map(|core| core.ordinal()));
     match choose(device, held)?.device {
@@ -28,7 +34,8 @@ pub fn run(op: &str, inputs: &[Option<Tensor>], options: &[(String, Raw)], devic
                 .iter()
                 .map(|input| input.as_ref().map(|tensor| tensor.to_device(launcher.core())).transpose())
                 .collect::<Result<Vec<_>>>()?;
-            call.run_cuda(&launcher, &moved).map_err(|error| launcher.core().context().blame(call.spec.name, error))
+            call.run_cuda(&launcher, &moved)
+                .map_err(|error| launcher.core().context().blame(call.spec.name, error))
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::devices::{DeviceName, choose};
 use super::gpu::Gpu;
+use crate::Result;
 use crate::driver::PinnedMemory;
 use crate::tensor::HostBuffer;
-use crate::Result;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
