@@ -64,7 +64,7 @@ const endings = {
   SIGTERM: { text: "console.log('ready'); setInterval(() => {}, 1000);", signal: 'SIGTERM' },
   'a worker left running': {
     text: `const { Worker } = await import('node:worker_threads');
-      const worker = new Worker(new URL(${JSON.stringify(new URL('./helpers/worker.mjs', import.meta.url).href)}), { workerData: { device, endless: true } });
+      const worker = new Worker(new URL(${JSON.stringify(new URL('./helpers/worker.mjs', import.meta.url).href)}), { execArgv: [], workerData: { device, endless: true } });
       worker.on('message', () => process.exit(5));
       await new Promise(() => { setTimeout(() => {}, 60000); });`,
     code: 5,
@@ -100,7 +100,7 @@ test('two copies of the addon in one process', async () => {
   const result = await runModule(`
     const { Worker } = await import('node:worker_threads');
     const text = "const w = require(" + JSON.stringify(${JSON.stringify(new URL('../index.js', import.meta.url).pathname)}) + "); w.relu(new Float32Array([-1, 2]), { device: 'cpu' }).then((y) => require('node:worker_threads').parentPort.postMessage(y[1]))";
-    const answers = await Promise.all([1, 2, 3].map(() => new Promise((resolve, reject) => new Worker(text, { eval: true }).on('message', resolve).on('error', reject))));
+    const answers = await Promise.all([1, 2, 3].map(() => new Promise((resolve, reject) => new Worker(text, { eval: true, execArgv: [] }).on('message', resolve).on('error', reject))));
     console.log(answers.join() + ',' + (await warpwright.relu(new Float32Array([3]), { device: 'cpu' }))[0]);`);
   assert.deepEqual([result.code, result.stdout, result.stderr], [0, '2,2,2,3\n', '']);
 });
