@@ -91,7 +91,7 @@ template <class T, int BN, int BK, int THREADS> struct TapLoader {
     int origin[3];
     unsigned dst;
     int k_first;
-    bool valid, vectors;
+    bool vectors;
     ConvCursor &cursor;
     const Conv &p;
 
@@ -102,15 +102,15 @@ template <class T, int BN, int BK, int THREADS> struct TapLoader {
         plane = (long long)p.in[0] * p.in[1] * p.in[2];
     }
     WW_INLINE int column() const { return vectors ? threadIdx.x % (BN / VEC) * VEC : threadIdx.x % BN; }
-    WW_INLINE void place(const T *x, unsigned group, unsigned image, bool valid_, int d, int h, int w) {
-        valid = valid_;
-        origin[0] = d, origin[1] = h, origin[2] = w;
+    WW_INLINE void place(const T *x, unsigned group, unsigned image, bool valid, int d, int h, int w) {
+        // A column beyond the last pixel sees nothing but padding.
+        origin[0] = d, origin[1] = h, origin[2] = valid ? w : -(1 << 30);
         src = x + (((long long)image * p.groups + group) * p.group_in + k_first) * plane;
     }
     WW_INLINE void fetch(unsigned stage) {
         const int d = origin[0] + cursor.at[0] * cursor.axis[0].step, h = origin[1] + cursor.at[1] * cursor.axis[1].step;
         const int w = origin[2] + cursor.at[2] * cursor.axis[2].step;
-        const bool in = valid && (unsigned)d < p.in[0] && (unsigned)h < p.in[1] && (unsigned)w < p.in[2];
+        const bool in = (unsigned)d < p.in[0] && (unsigned)h < p.in[1] && (unsigned)w < p.in[2];
         const int room = in ? (int)(p.group_in - cursor.block * BK) - k_first : 0;
         const char *from = (const char *)(src + cursor.block * BK * plane + ((long long)d * p.in[1] + h) * p.in[2] + w);
         const long long step = K_STEP * plane * sizeof(T);
