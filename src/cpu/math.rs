@@ -167,9 +167,10 @@ pub fn hard_sigmoid<T: Float>(x: T, alpha: T, beta: T) -> T {
     clip(alpha * x + beta, T::ZERO, T::ONE)
 }
 
-/// x * hard_sigmoid(x, 1/6, 1/2).
+/// x * clip(x + 3, 0, 6) / 6: x + 3 is exact where it is small.
 pub fn hard_swish<T: Float>(x: T) -> T {
-    x * hard_sigmoid(x, T::from_f64(1.0 / 6.0), T::from_f64(0.5))
+    let six = T::from_f64(6.0);
+    x * (clip(x + T::from_f64(3.0), T::ZERO, six) / six)
 }
 
 /// -1, 0 or 1; NaN stays.

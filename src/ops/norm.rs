@@ -126,7 +126,7 @@ fn layer_norm_cuda(
     let (scale, bias) = (Arg::Ptr(device_optional(inputs, 1)), Arg::Ptr(device_optional(inputs, 2)));
     let epsilon = float_arg(dtype, call.attrs.float(EPSILON.name));
     let kernel = format!("{}_{}", call.spec.name, dtype.suffix());
-    let form = row_form(rows as u64, columns as u64, dtype.size(), launcher.multiprocessors());
+    let form = row_form(columns as u64, dtype.size());
     let grid = form.grid(rows as u64)?;
     match form {
         RowForm::Whole(suffix, ..) => {

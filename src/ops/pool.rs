@@ -211,7 +211,7 @@ fn pack(spec: &OpSpec, axes: &[WindowAxis; 3], n: u64, count_include_pad: bool) 
         let stride = if axis.output == 1 { 1 } else { axis.stride };
         let dilation = if axis.kernel == 1 { 1 } else { axis.dilation };
         let reach = axis.input + axis.begin + axis.end + axis.kernel * dilation;
-        wide |= reach >= 1 << 31;
+        wide |= reach.max(axis.output.saturating_mul(stride)) >= 1 << 31;
         let sizes = [axis.input, axis.output, axis.kernel, stride, dilation, axis.begin, axis.end, 0];
         if sizes.iter().any(|&size| size > u32::MAX as usize) {
             return mismatch!("{}: a spatial axis on the GPU takes up to {} elements", spec.name, u32::MAX);

@@ -21,8 +21,11 @@ pub enum RowForm {
 /// Threads of the kernels that take a row in parts.
 pub const PART_THREADS: u32 = 512;
 
-/// The form for that many rows of `columns` elements of `size` bytes on a device with `multiprocessors`.
-pub fn row_form(rows: u64, columns: u64, size: usize, multiprocessors: u32) -> RowForm {
+/// Stretches of a row that `finish` merges at most.
+const MOST_PARTS: u64 = 1024;
+
+/// The form for rows of `columns` elements of `size` bytes.
+pub fn row_form(columns: u64, size: usize) -> RowForm {
     let vector = 16 / size as u64;
     let vectors = columns.div_ceil(vector);
     match vectors {
@@ -35,8 +38,8 @@ pub fn row_form(rows: u64, columns: u64, size: usize, multiprocessors: u32) -> R
         2049..=4096 => RowForm::Whole("wide", 1, PART_THREADS),
         _ => {
             let strip = u64::from(PART_THREADS) * 4 * vector;
-            let wanted = (4 * u64::from(multiprocessors)).div_ceil(rows.max(1));
-            let chunk = columns.div_ceil(wanted.min(columns.div_ceil(strip))).next_multiple_of(strip);
+            let parts = columns.div_ceil(strip).min(MOST_PARTS);
+            let chunk = columns.div_ceil(parts).next_multiple_of(strip);
             RowForm::Parts { chunk, parts: columns.div_ceil(chunk) as u32 }
         }
     }
@@ -63,33 +66,29 @@ mod tests {
             for columns in
                 (1..600).chain([2048 * vector, 2048 * vector + 1, 4096 * vector, 4096 * vector + 1, 1 << 33])
             {
-                for rows in [1, 7, 1000, 1 << 20] {
-                    match row_form(rows, columns, size, 132) {
-                        RowForm::Whole("lanes", 32, 256) => assert!(columns <= 8 * vector),
-                        RowForm::Whole("warp", 8, 256) => assert!(columns <= 64 * vector),
-                        RowForm::Whole("block", 1, threads) => {
-                            assert!(threads.is_power_of_two() && (64..=1024).contains(&threads));
-                            assert!(columns <= 2 * vector * u64::from(threads));
-                        }
-                        RowForm::Whole("wide", 1, 512) => assert!(columns <= 4096 * vector),
-                        RowForm::Parts { chunk, parts } => {
-                            let parts = u64::from(parts);
-                            assert!(
-                                chunk % vector == 0
-                                    && chunk * parts >= columns
-                                    && chunk * (parts - 1) < columns
-                            );
-                        }
-                        other => panic!("{other:?}"),
+                match row_form(columns, size) {
+                    RowForm::Whole("lanes", 32, 256) => assert!(columns <= 8 * vector),
+                    RowForm::Whole("warp", 8, 256) => assert!(columns <= 64 * vector),
+                    RowForm::Whole("block", 1, threads) => {
+                        assert!(threads.is_power_of_two() && (64..=1024).contains(&threads));
+                        assert!(columns <= 2 * vector * u64::from(threads));
                     }
+                    RowForm::Whole("wide", 1, 512) => assert!(columns <= 4096 * vector),
+                    RowForm::Parts { chunk, parts } => {
+                        let parts = u64::from(parts);
+                        assert!(
+                            chunk % vector == 0 && chunk * parts >= columns && chunk * (parts - 1) < columns
+                        );
+                    }
+                    other => panic!("{other:?}"),
                 }
             }
         }
     }
 
     #[test]
-    fn few_long_rows_fill_the_device() {
-        assert_eq!(row_form(1, 1 << 30, 4, 132), RowForm::Parts { chunk: 2_039_808, parts: 527 });
-        assert_eq!(row_form(4096, 1 << 20, 4, 132), RowForm::Parts { chunk: 1 << 20, parts: 1 });
+    fn long_rows_are_cut_into_whole_strips() {
+        assert_eq!(row_form(20_000, 4), RowForm::Parts { chunk: 8192, parts: 3 });
+        assert_eq!(row_form(1 << 30, 4), RowForm::Parts { chunk: 1 << 20, parts: 1024 });
     }
 }

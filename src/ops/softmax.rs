@@ -158,11 +158,11 @@ fn cuda(
     }
     let Extents { outer, length, inner } = extents(call.spec, &call.attrs, &call.input(0).dims)?;
     let (x, y) = (Arg::Ptr(device_operand(call, inputs, 0)?), Arg::Ptr(outputs[0].ptr));
-    let (dtype, multiprocessors) = (call.dtype(), launcher.multiprocessors());
+    let dtype = call.dtype();
     let kernel = format!("{}_{}", call.spec.name, dtype.suffix());
     if inner > 1 {
         let columns = (outer * inner) as u64;
-        let parts = strided_parts(columns, length, inner, dtype.size(), multiprocessors);
+        let parts = strided_parts(columns, length, dtype.size());
         let grid = linear(columns * u64::from(parts), 256, 1)?;
         let sizes = [Arg::U64(columns), Arg::U64(length as u64), Arg::U64(inner as u64)];
         let [columns, length, width] = sizes;
@@ -170,7 +170,7 @@ fn cuda(
         return launcher.launch(&format!("{kernel}_strided"), grid, &arguments);
     }
     let (rows, columns) = (outer as u64, length as u64);
-    let form = row_form(rows, columns, dtype.size(), multiprocessors);
+    let form = row_form(columns, dtype.size());
     let grid = form.grid(rows)?;
     match form {
         RowForm::Whole(suffix, ..) => {
@@ -189,15 +189,18 @@ fn cuda(
     }
 }
 
-/// Threads that share a column: enough to keep it in registers and the device busy, as few as leave a block's
-/// neighbouring columns a 32-byte sector wide.
-fn strided_parts(columns: u64, length: usize, inner: usize, size: usize, multiprocessors: u32) -> u32 {
-    let neighbours = (32 / size).min(inner.next_power_of_two());
-    let most = 256 / neighbours as u32;
-    let resident = length.div_ceil(64 / size).next_power_of_two().min(most as usize) as u32;
-    let wanted = (u64::from(multiprocessors) * 4 * 256).div_ceil(columns).next_power_of_two();
-    let useful = length.next_power_of_two().min(most as usize) as u64;
-    resident.max(wanted.min(useful) as u32)
+/// Columns times threads of a column that keep a device busy.
+const BUSY: u64 = 76_800;
+
+/// Threads that share a column: enough to keep it in registers, more than 8 only where columns are few, because a
+/// block then reads fewer neighbouring columns at once.
+fn strided_parts(columns: u64, length: usize, size: usize) -> u32 {
+    let held = 64 / size;
+    let mut parts = 1;
+    while parts < 256 && parts * held < length && (parts < 8 || columns * (parts as u64) < BUSY) {
+        parts *= 2;
+    }
+    parts as u32
 }
 
 #[cfg(test)]
@@ -241,17 +244,12 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_shared_by_powers_of_two() {
-        for (columns, length, inner) in
-            [(1, 1, 2), (35, 33, 5), (1 << 20, 1000, 1 << 10), (2, 1 << 22, 2), (64, 7, 64)]
-        {
-            for size in [4, 8] {
-                let parts = strided_parts(columns, length, inner, size, 132);
-                assert!(parts.is_power_of_two() && parts <= 256, "{parts}");
-            }
-        }
-        assert_eq!(strided_parts(1 << 20, 16, 1 << 10, 4, 132), 1);
-        assert_eq!(strided_parts(1 << 20, 1000, 1 << 10, 4, 132), 32);
+    fn columns_are_shared_by_as_few_threads_as_hold_them() {
+        assert_eq!(strided_parts(1 << 20, 16, 4), 1);
+        assert_eq!(strided_parts(1 << 20, 17, 4), 2);
+        assert_eq!(strided_parts(1 << 20, 1000, 4), 8);
+        assert_eq!(strided_parts(64, 1000, 4), 64);
+        assert_eq!(strided_parts(2, 1 << 22, 8), 256);
     }
 
     #[test]
