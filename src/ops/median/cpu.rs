@@ -11,7 +11,7 @@ use crate::{Result, for_float};
 use rayon::prelude::*;
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// Row counts up to which a network is quicker than quickselect.
 const NETWORK_ROWS: usize = 128;
@@ -28,7 +28,7 @@ fn typed<T: Float>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [Host
     let options = Options::of(call);
     let list = if options.searches() { options.surviving(&scan(rows, n, d))? } else { None };
     let count = list.as_ref().map_or(n, Vec::len);
-    let width = (BLOCK_BYTES / (count * size_of::<T>())).clamp(64 / size_of::<T>(), 512);
+    let width = (BLOCK_BYTES / (count * size_of::<T>())).clamp(64 / size_of::<T>(), 512) & !7;
     let network = (count <= NETWORK_ROWS).then(|| cached_network(count, options));
     let columns = Columns { rows, d, list: list.as_deref(), count, options, network: network.as_deref() };
     for_pieces(outputs[0].as_slice_mut::<T>(), width, count, |start, piece| {
@@ -41,7 +41,7 @@ fn typed<T: Float>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [Host
 }
 
 fn finite<T: Float>(value: T) -> bool {
-    value - value == T::ZERO
+    value * T::ZERO == T::ZERO
 }
 
 /// Each row's lowest coordinate that is not finite.
@@ -72,12 +72,13 @@ fn ranks(n: usize, options: Options) -> Vec<usize> {
     if both { vec![upper - 1, upper] } else { vec![upper] }
 }
 
+type Networks = HashMap<(usize, Vec<usize>), Arc<Network>>;
+
 fn cached_network(n: usize, options: Options) -> Arc<Network> {
-    static NETWORKS: Mutex<Option<HashMap<(usize, Vec<usize>), Arc<Network>>>> = Mutex::new(None);
+    static NETWORKS: LazyLock<Mutex<Networks>> = LazyLock::new(Mutex::default);
     let ranks = ranks(n, options);
     let mut networks = NETWORKS.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = networks.get_or_insert_with(HashMap::new);
-    known.entry((n, ranks.clone())).or_insert_with(|| Arc::new(Network::select(n, &ranks))).clone()
+    networks.entry((n, ranks.clone())).or_insert_with(|| Arc::new(Network::select(n, &ranks))).clone()
 }
 
 /// Columns of the rows that take part.
