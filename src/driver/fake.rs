@@ -51,8 +51,11 @@ impl Default for Config {
 
 static INSTANCES: Mutex<BTreeMap<usize, Arc<Mutex<State>>>> = Mutex::new(BTreeMap::new());
 
+/// A stand-in's number and what `api()` answers, once it has been started.
+type Here = (usize, Option<&'static Result<Api>>);
+
 thread_local! {
-    static HERE: Cell<Option<(usize, Option<&'static Result<Api>>)>> = const { Cell::new(None) };
+    static HERE: Cell<Option<Here>> = const { Cell::new(None) };
     /// The context that is current on the thread.
     static CURRENT: Cell<usize> = const { Cell::new(0) };
 }

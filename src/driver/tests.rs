@@ -1,10 +1,9 @@
 //! The driver layer against the stand-in.
 
 use super::fake::{Config, FakeDriver, Live};
-use super::load::{candidates, lacks, open, start};
+use super::load::{candidates, lacks, open};
 use super::table::{Address, OPTIONAL, REQUIRED, Table};
 use super::*;
-use crate::Error;
 use std::ptr::NonNull;
 use std::sync::Arc;
 

@@ -4,6 +4,8 @@ mod device;
 mod host;
 mod pool;
 mod staging;
+#[cfg(test)]
+mod tests;
 
 pub use device::{DeviceBuffer, DeviceCore, DeviceView, Download};
 pub use host::{HostBuffer, HostView, HostViewMut, host_memory_stats};

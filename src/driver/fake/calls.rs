@@ -316,7 +316,6 @@ extern "system" fn func_set_attribute(function: RawFunction, _: c_int, value: c_
     })
 }
 
-#[expect(clippy::too_many_arguments, reason = "the driver's prototype")]
 extern "system" fn launch_kernel(
     function: RawFunction,
     x: c_uint,
