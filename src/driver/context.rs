@@ -5,8 +5,8 @@ use super::status;
 use super::table::{DeviceId, RawContext, Status};
 use crate::{Error, Result};
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 /// What the driver says of a device without a context.
 #[derive(Debug, Clone)]
@@ -96,7 +96,8 @@ pub struct Context {
     pub(super) device: DeviceId,
     pub(super) raw: RawContext,
     properties: DeviceProperties,
-    lost: AtomicBool,
+    /// What the driver said of the fault that made the context unusable.
+    fault: OnceLock<String>,
     reason: Mutex<Option<String>>,
     /// Whether the driver has destroyed the context's state. Every driver call holds it for reading, so that the reset,
     /// which ends the life of all handles, happens beside none.
@@ -148,7 +149,7 @@ impl Context {
             device,
             raw,
             properties,
-            lost: AtomicBool::new(false),
+            fault: OnceLock::new(),
             reason: Mutex::new(None),
             destroyed: RwLock::new(false),
             handles: AtomicUsize::new(0),
@@ -165,12 +166,9 @@ impl Context {
     /// Makes the context current on this thread. Calls that pass its handles to the driver hold the answer meanwhile.
     pub(super) fn bind(&self) -> Result<Bound<'_>> {
         let bound = Bound(self.destroyed.read().unwrap_or_else(PoisonError::into_inner));
-        if self.is_lost() {
+        if let Some(fault) = self.fault.get() {
             let reason = self.reason.lock().ok().and_then(|reason| reason.clone());
-            let ordinal = self.properties.ordinal;
-            return Err(Error::DeviceLost(
-                reason.unwrap_or_else(|| format!("cuda:{ordinal} was lost by an earlier fault")),
-            ));
+            return Err(Error::DeviceLost(reason.unwrap_or_else(|| fault.clone())));
         }
         // SAFETY: `raw` was retained in `new`; `destroy` needs `destroyed` for writing, which `bound` keeps from it.
         let answer = unsafe { (self.api.table.ctx_set_current)(self.raw) };
@@ -179,18 +177,21 @@ impl Context {
 
     /// Turns a status into a result; codes that mean a lost context mark it.
     pub(super) fn check(&self, call: &str, answer: Status) -> Result<()> {
-        let result = status::check(self.api, call, answer);
         if !status::is_sticky(answer) {
-            return result;
+            return status::check(self.api, call, answer);
         }
-        self.lost.store(true, Ordering::Release);
-        result
+        let told = self.fault.get_or_init(|| status::describe(self.api, call, answer));
+        Err(Error::DeviceLost(told.clone()))
     }
 
     /// Names the operation in the error of a lost context. The first caller's name stays: device faults show at the
     /// next wait, and waits happen in the order of submission.
     pub fn blame(&self, operation: &str, error: Error) -> Error {
         let Error::DeviceLost(text) = error else { return error };
+        // The error may tell of a tensor that an earlier context took along.
+        if !self.is_lost() {
+            return Error::DeviceLost(text);
+        }
         let Ok(mut reason) = self.reason.lock() else { return Error::DeviceLost(text) };
         let ordinal = self.properties.ordinal;
         let told =
@@ -208,7 +209,7 @@ impl Context {
 
     /// Whether a fault has made the context unusable.
     pub fn is_lost(&self) -> bool {
-        self.lost.load(Ordering::Acquire)
+        self.fault.get().is_some()
     }
 
     /// Live handles that refer to this context.

@@ -175,6 +175,9 @@ impl Stream {
     /// Enqueues a copy from pinned memory. The caller keeps `source` alive until the copy has run.
     pub fn upload(&self, target: DevicePtr, source: &PinnedMemory, offset: usize, size: usize) -> Result<()> {
         within(source, offset, size)?;
+        if size == 0 {
+            return Ok(());
+        }
         let _bound = self.context.bind()?;
         let from = source.as_ptr().wrapping_add(offset).cast::<c_void>();
         // SAFETY: the source range was checked and outlives the copy by the caller's promise; the target is a range of
@@ -192,6 +195,9 @@ impl Stream {
         size: usize,
     ) -> Result<()> {
         within(target, offset, size)?;
+        if size == 0 {
+            return Ok(());
+        }
         let _bound = self.context.bind()?;
         let to = target.as_ptr().wrapping_add(offset).cast::<c_void>();
         // SAFETY: as for `upload`, with the directions swapped.
@@ -201,6 +207,9 @@ impl Stream {
 
     /// Enqueues a copy within the device.
     pub fn copy(&self, target: DevicePtr, source: DevicePtr, size: usize) -> Result<()> {
+        if size == 0 {
+            return Ok(());
+        }
         let _bound = self.context.bind()?;
         // SAFETY: both are ranges of live allocations of this context of at least `size` bytes (the pool's promise).
         let answer =
@@ -210,6 +219,9 @@ impl Stream {
 
     /// Enqueues filling a range with one byte.
     pub fn fill(&self, target: DevicePtr, byte: u8, size: usize) -> Result<()> {
+        if size == 0 {
+            return Ok(());
+        }
         let _bound = self.context.bind()?;
         // SAFETY: a range of a live allocation of this context of at least `size` bytes.
         let answer = unsafe { (self.context.api.table.memset_d8_async)(target.0, byte, size, self.raw) };

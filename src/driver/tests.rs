@@ -279,6 +279,18 @@ fn a_lost_device_names_the_operation_and_comes_back() {
 }
 
 #[test]
+fn a_fault_that_a_drop_meets_is_told_at_the_next_call() {
+    let driver = FakeDriver::install(Config::default());
+    let context = context(&driver);
+    driver.fail("cuMemFree_v2", 1, 719);
+    drop(DeviceMemory::new(&context, 64).unwrap());
+    let error = context.blame("add", context.synchronize().err().unwrap());
+    let expected =
+        "cuda:0 was lost while 'add' ran: cuMemFree_v2 failed: error 719 (unspecified launch failure)";
+    assert_eq!((error.code(), error.to_string().as_str()), ("DEVICE_LOST", expected));
+}
+
+#[test]
 fn a_context_that_works_is_not_reset() {
     let driver = FakeDriver::install(Config::default());
     let context = context(&driver);

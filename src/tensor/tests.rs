@@ -99,9 +99,9 @@ fn the_limit_holds_and_the_next_request_works() {
 fn kept_blocks_never_pass_the_limit() {
     let driver = FakeDriver::install(Config::default());
     let core = DeviceCore::open(0).unwrap();
+    let held = core.allocate(44 * MB).unwrap();
     drop(core.allocate(60 * MB).unwrap());
     core.set_memory_limit(100 << 20);
-    let held = core.allocate(44 * MB).unwrap();
     // The kept 60 MB would serve 50 MB, but only 56 MB are left.
     let exact = core.allocate(50 * MB).unwrap();
     assert_eq!(core.memory_stats().used, 94 << 20);
@@ -334,6 +334,10 @@ fn a_lost_device_loses_its_tensors_and_a_new_core_works() {
     let fresh = DeviceCore::open(0).unwrap();
     assert_eq!(tensor.device_view(&fresh).err().unwrap().code(), "DEVICE_LOST");
     assert_eq!(tensor.to_device(&fresh).err().unwrap().code(), "DEVICE_LOST");
+    // An error about the old context is not held against the new one.
+    let stale = tensor.device_view(&fresh).err().unwrap().to_string();
+    let told = fresh.context().blame("relu", tensor.device_view(&fresh).err().unwrap());
+    assert_eq!(told.to_string(), stale);
     let again = host(&[1, 2, 3]).to_device(&fresh).unwrap();
     assert_eq!(bytes_of(&again.to_host().unwrap()), [1, 2, 3]);
     let old = core.context().clone();
