@@ -182,19 +182,16 @@ template <class T, int K, int S> WW_INLINE void conv_depthwise(const T *x, const
     CONV_DEPTHWISE(T, N, 5, 2)
 
 #if __CUDA_ARCH__ >= 800
-#define LARGE_BLOCKS 2
 #define F64_BLOCKS 3
 #else
-#define LARGE_BLOCKS 1
 #define F64_BLOCKS 2
 #endif
 
-CONV_TILE(conv_f32_128x128, LARGE_BLOCKS, false, float, 128, 128, 8, 8)
 CONV_TILE(conv_f32_64x128, 3, false, float, 64, 128, 8, 8)
-CONV_TILE(conv_f32_128x64, 3, false, float, 128, 64, 8, 8)
 CONV_TILE(conv_f32_64x64, 4, false, float, 64, 64, 8, 4)
 CONV_TILE(conv_f32_32x128, 4, false, float, 32, 128, 8, 4)
 CONV_TILE(conv_f32_32x32, 8, false, float, 32, 32, 4, 4)
+CONV_TILE(conv_f32_table_64x128, 3, true, float, 64, 128, 8, 8)
 CONV_TILE(conv_f32_table_64x64, 4, true, float, 64, 64, 8, 4)
 CONV_TILE(conv_f32_table_32x32, 8, true, float, 32, 32, 4, 4)
 CONV_TILE(conv_f64_64x64, F64_BLOCKS, false, double, 64, 64, 8, 4)

@@ -193,7 +193,6 @@ template <class T> WW_INLINE void transpose_direct(const T *x, const T *w, const
 #define F64_BLOCKS 2
 #endif
 
-TRANSPOSE_TILE(conv_transpose_f32_64x128, 3, float, 64, 128, 8, 8)
 TRANSPOSE_TILE(conv_transpose_f32_64x64, BLOCKS_64, float, 64, 64, 8, 4)
 TRANSPOSE_TILE(conv_transpose_f32_32x32, 8, float, 32, 32, 4, 4)
 TRANSPOSE_TILE(conv_transpose_f64_32x32, 6, double, 32, 32, 4, 4)

@@ -250,14 +250,7 @@ WW_INLINE void matmul_axpy(const T *a, const T *b, const T *c, const T *bias, T 
         matmul_reduce(partial, c, bias, d, alpha, beta, p0, p1, p);                                                        \
     }
 
-// Staging through registers (sm_75) leaves room for one block of the largest tile.
-#if __CUDA_ARCH__ >= 800
-#define LARGE_BLOCKS 2
-#else
-#define LARGE_BLOCKS 1
-#endif
-
-MATMUL_TILE(matmul_f32_128x128, LARGE_BLOCKS, float, 128, 128, 8, 8)
+MATMUL_TILE(matmul_f32_128x256, 1, float, 128, 256, 8, 16, 8, 3)
 MATMUL_TILE(matmul_f32_128x64, 3, float, 128, 64, 8, 8)
 MATMUL_TILE(matmul_f32_64x64, 4, float, 64, 64, 8, 4)
 MATMUL_TILE(matmul_f32_32x32, 8, float, 32, 32, 4, 4)

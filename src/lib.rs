@@ -6,11 +6,11 @@
 #![deny(unsafe_code)]
 
 pub mod capi;
-pub mod cpu;
-pub mod driver;
+mod cpu;
+mod driver;
 mod dtype;
 mod error;
-pub mod kernels;
+mod kernels;
 #[cfg(feature = "node")]
 mod node;
 pub mod ops;

@@ -22,16 +22,16 @@ pub fn element_count(name: &str, dims: &[usize]) -> Result<usize> {
     Ok(count)
 }
 
-/// Product of dims already known to be in range.
+/// Product of dims that passed [`element_count`].
 pub fn size_of(dims: &[usize]) -> usize {
-    dims.iter().product()
+    if dims.contains(&0) { 0 } else { dims.iter().product() }
 }
 
-/// Row-major strides in elements.
+/// Row-major strides in elements; of no meaning, but in range, where a dim is 0.
 pub fn strides_of(dims: &[usize]) -> Vec<usize> {
-    let mut strides = vec![1; dims.len()];
+    let mut strides = vec![1usize; dims.len()];
     for axis in (0..dims.len().saturating_sub(1)).rev() {
-        strides[axis] = strides[axis + 1] * dims[axis + 1].max(1);
+        strides[axis] = strides[axis + 1].saturating_mul(dims[axis + 1].max(1));
     }
     strides
 }
@@ -91,7 +91,9 @@ mod tests {
     #[test]
     fn counts_are_checked() {
         assert_eq!(element_count("x", &[]).unwrap(), 1);
-        assert_eq!(element_count("x", &[usize::MAX, 0]).unwrap(), 0);
+        assert_eq!(element_count("x", &[usize::MAX, 2, 0]).unwrap(), 0);
+        assert_eq!(size_of(&[usize::MAX, 2, 0]), 0);
+        assert_eq!(strides_of(&[0, usize::MAX, 2]).len(), 3);
         assert_eq!(element_count("x", &[usize::MAX / 2, 3]).unwrap_err().code(), "SHAPE_MISMATCH");
     }
 

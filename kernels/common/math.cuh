@@ -107,10 +107,11 @@ WW_DEVICE double ww_gelu(double x) { return x * normcdf(x); }
 WW_DEVICE float ww_gelu_tanh(float x) {
     float c = ww_clip(x, -20.0f, 20.0f);
     float square = c * c;
-    float product = 0.0713548163f * square;
+    // Plain operators would be contracted into one rounding, and `rest` would count the other's error twice.
+    float product = __fmul_rn(0.0713548163f, square);
     float rest = fmaf(0.0713548163f, square, -product);
     rest = fmaf(0.0713548163f, fmaf(c, c, -square), fmaf(2.399e-09f, square, rest));
-    float sum = product + 1.59576917f;
+    float sum = __fadd_rn(product, 1.59576917f);
     float part = sum - product;
     rest += (product - (sum - part)) + (1.59576917f - part) - 4.5341e-08f;
     float u = c * sum;

@@ -27,8 +27,6 @@ pub trait Float:
     fn to_f64(self) -> f64;
     /// Whether the value is NaN.
     fn is_nan(self) -> bool;
-    /// a * b + self with one rounding.
-    fn mul_add_to(self, a: Self, b: Self) -> Self;
 }
 
 macro_rules! float {
@@ -46,9 +44,6 @@ macro_rules! float {
             }
             fn is_nan(self) -> bool {
                 <$type>::is_nan(self)
-            }
-            fn mul_add_to(self, a: Self, b: Self) -> Self {
-                a.mul_add(b, self)
             }
         }
     };

@@ -70,10 +70,15 @@ pub(super) fn candidates(variable: Option<OsString>) -> Vec<OsString> {
     names.iter().map(OsString::from).collect()
 }
 
+/// The system's own text, which libloading keeps as the source of its error.
+fn cause_of(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
 fn open_library(name: &OsStr) -> std::result::Result<libloading::Library, String> {
     // SAFETY: opening runs the library's initialisers. It is the vendor's driver, or the file that the user named
     // in WARPWRIGHT_DRIVER to stand in for it; both are trusted like any shared library of the process.
-    unsafe { libloading::Library::new(name) }.map_err(|error| error.to_string())
+    unsafe { libloading::Library::new(name) }.map_err(|error| cause_of(&error))
 }
 
 fn symbol(library: &libloading::Library, name: &str) -> Option<Address> {

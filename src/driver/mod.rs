@@ -16,7 +16,7 @@ pub mod table;
 mod tests;
 
 pub use context::{Context, DeviceProperties, device_count, device_properties};
-pub use load::{Api, DRIVER_VARIABLE, MINIMUM_CUDA, MINIMUM_DRIVER, RECOMMENDED_DRIVER, api, driver_version};
+pub use load::{api, driver_version};
 pub use memory::{DeviceMemory, DevicePtr, PinnedMemory};
 pub(crate) use module::PackedArguments;
 pub use module::{Function, Grid, Module};

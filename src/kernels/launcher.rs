@@ -1,5 +1,6 @@
 //! Launches: kernels by name, modules loaded at first use, arguments checked against the kernel's signature.
 
+use super::extract::extract;
 use super::registry::{self, Parameter};
 use crate::driver::{DevicePtr, Function, Grid, Module, PackedArguments};
 use crate::tensor::{DeviceBuffer, DeviceCore};
@@ -86,14 +87,13 @@ struct Loaded {
 /// Launches kernels on one device's stream.
 pub struct Launcher {
     core: Arc<DeviceCore>,
-    modules: Mutex<HashMap<(&'static str, u32), Arc<Module>>>,
     functions: Mutex<HashMap<String, Loaded>>,
 }
 
 impl Launcher {
     /// A launcher without any module loaded.
     pub fn new(core: Arc<DeviceCore>) -> Launcher {
-        Launcher { core, modules: Mutex::default(), functions: Mutex::default() }
+        Launcher { core, functions: Mutex::default() }
     }
 
     /// The device's context, stream and memory.
@@ -117,7 +117,7 @@ impl Launcher {
         self.core.allocate(bytes)
     }
 
-    /// Enqueues an embedded kernel. A grid of no blocks launches nothing.
+    /// Enqueues an embedded kernel.
     pub fn launch(&self, kernel: &str, grid: Grid, arguments: &[Arg]) -> Result<()> {
         let loaded = self.lookup(kernel, || self.load(kernel))?;
         self.enqueue(kernel, loaded, grid, arguments)
@@ -145,28 +145,24 @@ impl Launcher {
         self.lookup(kernel, || self.load(kernel))?.function.resources()
     }
 
+    /// The loaded kernel. The lock is not held while the driver compiles: two threads may compile the same text, and
+    /// the first result stays.
     fn lookup(&self, key: &str, load: impl FnOnce() -> Result<Loaded>) -> Result<Loaded> {
-        let mut functions = self.functions.lock().map_err(poisoned)?;
-        if let Some(loaded) = functions.get(key) {
+        if let Some(loaded) = self.functions.lock().map_err(poisoned)?.get(key) {
             return Ok(loaded.clone());
         }
         let loaded = load()?;
-        functions.insert(key.to_string(), loaded.clone());
-        Ok(loaded)
+        let mut functions = self.functions.lock().map_err(poisoned)?;
+        Ok(functions.entry(key.to_string()).or_insert(loaded).clone())
     }
 
+    /// A module of its own for each kernel: the driver compiles what is launched and nothing else.
     fn load(&self, kernel: &str) -> Result<Loaded> {
         let (source, entry) = registry::find(kernel, self.compute_capability())?;
-        let mut modules = self.modules.lock().map_err(poisoned)?;
-        let key = (source.family, source.level);
-        let module = match modules.get(&key) {
-            Some(module) => module.clone(),
-            None => {
-                let module = Arc::new(Module::from_ptx(self.core.context(), source.family, &source.ptx()?)?);
-                modules.insert(key, module.clone());
-                module
-            }
-        };
+        let text = extract(&source.ptx()?, entry.name).ok_or_else(|| {
+            Error::Internal(format!("kernel '{kernel}' is not in the text of '{}'", source.family))
+        })?;
+        let module = Arc::new(Module::from_ptx(self.core.context(), kernel, &text)?);
         Ok(Loaded { function: module.function(entry.name)?, parameters: entry.parameters.into(), shared: 0 })
     }
 

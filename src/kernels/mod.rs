@@ -1,8 +1,11 @@
 //! Kernels: the table derived from the embedded PTX, lazy loading and checked launches.
 
+mod extract;
 mod launcher;
 pub mod median;
 mod registry;
 
 pub use launcher::{Arg, Generated, Launcher, float_arg, grid_x, linear};
-pub use registry::{Entry, MODULES, ModuleSource, Parameter, find};
+pub use registry::Parameter;
+#[cfg(test)]
+pub use registry::{MODULES, find};

@@ -10,7 +10,9 @@ mod ptx;
 mod table;
 
 pub use ptx::generate;
-pub use table::{NanMethod, Recipe, largest, recipe};
+#[cfg(test)]
+use table::NanMethod;
+pub use table::{largest, recipe};
 
 use crate::dtype::DType;
 

@@ -49,13 +49,9 @@ impl Network {
     }
 
     /// How many min and max operations the network spends.
-    pub fn operations(&self) -> usize {
+    #[cfg(test)]
+    fn operations(&self) -> usize {
         self.steps.iter().map(|step| usize::from(step.keep_low) + usize::from(step.keep_high)).sum()
-    }
-
-    /// How many comparators keep both of their outputs.
-    pub fn full_exchanges(&self) -> usize {
-        self.steps.iter().filter(|step| step.keep_low && step.keep_high).count()
     }
 }
 
