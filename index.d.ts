@@ -430,3 +430,41 @@ export function globalMaxPool<A extends Operand>(x: A, options?: CallOptions): P
 
 /** Mean over all spatial axes of [N, C, ...], NaN where there are no elements (ONNX GlobalAveragePool). */
 export function globalAveragePool<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
+
+/** Exponentials over their sum along one axis (ONNX Softmax). */
+export function softmax<A extends Operand>(x: A, options?: CallOptions & {
+    /** Axis that sums to one; the last by default. Default -1. */
+    axis?: number;
+  }): Promise<Result<A>>;
+
+/** Logarithm of softmax along one axis (ONNX LogSoftmax). */
+export function logSoftmax<A extends Operand>(x: A, options?: CallOptions & {
+    /** Axis that sums to one; the last by default. Default -1. */
+    axis?: number;
+  }): Promise<Result<A>>;
+
+/** (x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` on, whose dims scale and bias have (ONNX LayerNormalization). */
+export function layerNorm<A extends Operand>(x: A, options?: CallOptions & {
+    /** Optional operand. */
+    scale?: Operand;
+    /** Optional operand. */
+    bias?: Operand;
+    /** First axis of those normalised over; the last by default. Default -1. */
+    axis?: number;
+    /** Added to the variance before the square root. Default 0.00001. */
+    epsilon?: number;
+  }): Promise<Result<A>>;
+
+/** (x - mean) / sqrt(variance + epsilon) * scale + bias with one of each per channel of [N, C, ...] (ONNX BatchNormalization, inference). */
+export function batchNorm<A extends Operand, B extends Operand, C extends Operand, D extends Operand, E extends Operand>(x: A, scale: B, bias: C, mean: D, variance: E, options?: CallOptions & {
+    /** Added to the variance before the square root. Default 0.00001. */
+    epsilon?: number;
+  }): Promise<Result<A | B | C | D | E>>;
+
+/** The median of each column of rows [n, d], n at least 1; picked values are exact. */
+export function median<A extends Operand>(rows: A, options?: CallOptions & {
+    /** Which of the two middle values an even count takes, or their mean. Default 'upper'. */
+    even?: 'upper' | 'lower' | 'mean';
+    /** NaN sorts last, does not count, passes on, drops its row (as infinities do), or is refused (likewise). Default 'last'. */
+    nan?: 'last' | 'omit' | 'propagate' | 'drop' | 'reject';
+  }): Promise<Result<A>>;

@@ -51,5 +51,10 @@ export const {
   averagePool3d,
   globalMaxPool,
   globalAveragePool,
+  softmax,
+  logSoftmax,
+  layerNorm,
+  batchNorm,
+  median,
 } = warpwright;
 export default warpwright;

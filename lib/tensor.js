@@ -72,7 +72,7 @@ class Tensor {
    * @returns {Promise<TypedArray>}
    */
   async getData(options = {}) {
-    this.#check();
+    this.#check('getData');
     const { into, signal } = options;
     const handle = this.#handle;
     if (into !== undefined) this.#checkInto(into);
@@ -103,7 +103,7 @@ class Tensor {
    * @returns {Promise<Tensor>}
    */
   async to(device, options = {}) {
-    this.#check();
+    this.#check('to');
     if (typeof device !== 'string') throw invalid(`to: device must be a string, got ${describe(device)}`);
     const signal = checkSignal('to', options.signal);
     const target = guard(() => native.resolveDevice(device));
@@ -120,7 +120,7 @@ class Tensor {
    * @returns {Tensor}
    */
   reshape(dims) {
-    this.#check();
+    this.#check('reshape');
     const checked = checkDims('reshape', dims);
     if (sizeOf('reshape', checked) !== this.size) {
       const text = `reshape: dims [${this.#dims.join(', ')}] hold ${this.size} elements, got [${checked.join(', ')}]`;
@@ -137,8 +137,21 @@ class Tensor {
     this.#data = undefined;
   }
 
-  #check() {
-    if (!this.#data && !this.#handle) throw new WarpwrightError('DISPOSED', 'Tensor: used after dispose()');
+  /** @param {string} [where] */
+  #check(where = 'Tensor') {
+    if (!this.#data && !this.#handle) throw new WarpwrightError('DISPOSED', `${where}: the tensor was disposed of`);
+  }
+
+  /**
+   * What console.log shows.
+   * @param {number} _depth
+   * @param {import('node:util').InspectOptions} options
+   * @param {typeof import('node:util').inspect} inspect
+   */
+  [Symbol.for('nodejs.util.inspect.custom')](_depth, options, inspect) {
+    const disposed = !this.#data && !this.#handle;
+    const shown = disposed ? '(disposed)' : (this.#data ? inspect(this.#data, options) : `on ${this.location}`);
+    return `Tensor ${this.#type} [${this.#dims.join(', ')}] ${shown}`;
   }
 
   /**
@@ -149,7 +162,7 @@ class Tensor {
    * @returns {import('../native.js').InputArg}
    */
   static input(tensor, name, transfer) {
-    tensor.#check();
+    tensor.#check(name);
     const common = { name, dtype: tensor.#type, dims: tensor.#dims };
     if (tensor.#handle) return { ...common, handle: tensor.#handle };
     const data = /** @type {TypedArray} */ (tensor.#data);
