@@ -68,7 +68,7 @@ test('calls return before the work is done', async () => {
 test('a signal that has fired before the call', async () => {
   const controller = new AbortController();
   controller.abort();
-  await rejects(() => relu(normal(4, 1), { device, signal: controller.signal }), 'ABORTED', 'relu');
+  await rejects(() => relu(normal(4, 1), { device, signal: controller.signal }), 'ABORTED');
   await rejects(() => matmul(square(8, 1), square(8, 2), { device, signal: AbortSignal.abort(new Error('why')) }), 'ABORTED');
 });
 
