@@ -41,7 +41,7 @@ export function randomise(array, seed) {
 
 /**
  * Required operands as a list, optional ones by their option's name, all on the device.
- * @param {Api} api @param {Case} one @param {string} device
+ * @param {Api} api @param {Case} one @param {import('../index.mjs').Device} device
  * @returns {Promise<{ inputs: Tensor[], operands: Record<string, Tensor>, dispose(): void }>}
  */
 export async function makeOperands({ Tensor }, one, device) {

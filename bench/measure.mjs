@@ -8,7 +8,8 @@ const IN_FLIGHT = { least: 2, most: 16, bytes: 2 ** 30 };
  * @typedef {import('./cases.mjs').Case} Case
  * @typedef {import('./harness.mjs').Timing} Timing
  * @typedef {typeof import('../index.mjs')} Api
- * @typedef {(op: string, inputs: unknown[], options: object, repeats: number) => Promise<number[]>} DeviceTimer
+ * @typedef {(op: string, inputs: unknown[], options: Record<string, unknown>, repeats: number) => Promise<number[]>} DeviceTimer
+ * @typedef {import('../index.mjs').Device} Device
  */
 
 /** The package's own event timer, if this build has one. @returns {Promise<DeviceTimer | undefined>} */
@@ -31,7 +32,7 @@ function inFlightFor(/** @type {Case} */ { work, type, inputs }, /** @type {stri
 
 /**
  * @param {Api} api @param {Case} one
- * @param {{ device: string, once: boolean, deviceTimer?: DeviceTimer }} options
+ * @param {{ device: Device, once: boolean, deviceTimer?: DeviceTimer }} options
  * @returns {Promise<{ call: Timing, device?: Timing }>}  call: through JavaScript, promises included
  */
 export async function measure(api, one, options) {
@@ -41,7 +42,7 @@ export async function measure(api, one, options) {
 }
 
 /**
- * @param {Api} api @param {Case} one @param {{ device: string, once: boolean, deviceTimer?: DeviceTimer }} options
+ * @param {Api} api @param {Case} one @param {{ device: Device, once: boolean, deviceTimer?: DeviceTimer }} options
  */
 async function timeOp(api, one, { device, once, deviceTimer }) {
   const { inputs, operands, dispose } = await makeOperands(api, one, device);
@@ -59,7 +60,7 @@ async function timeOp(api, one, { device, once, deviceTimer }) {
   }
 }
 
-/** @param {Api} api @param {Case} one @param {{ device: string, once: boolean }} options */
+/** @param {Api} api @param {Case} one @param {{ device: Device, once: boolean }} options */
 async function timeUpload(api, one, { device, once }) {
   const [dims] = one.inputs;
   const length = sizeOf(dims);
@@ -72,7 +73,7 @@ async function timeUpload(api, one, { device, once }) {
   return timeOnHost(call, { inFlight: inFlightFor(one, device), once });
 }
 
-/** @param {Api} api @param {Case} one @param {{ device: string, once: boolean }} options */
+/** @param {Api} api @param {Case} one @param {{ device: Device, once: boolean }} options */
 async function timeDownload(api, one, { device, once }) {
   const { inputs: [tensor], dispose } = await makeOperands(api, one, device);
   try {

@@ -37,10 +37,10 @@ function readOptions() {
   const unknown = positionals.filter((name) => !known.includes(name));
   if (unknown.length > 0) throw new Error(`no such suite: ${unknown.join(', ')}; there are ${known.join(', ')}`);
   const suites = SUITES.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
-  return { ...values, device: String(values.device), python: String(values.python), suites };
+  return { ...values, device: /** @type {import('../index.mjs').Device} */ (values.device), python: String(values.python), suites };
 }
 
-/** Where `device` leads on this machine. @param {string} device */
+/** Where `device` leads on this machine. @param {import('../index.mjs').Device} device */
 async function resolveDevice(device) {
   await api.init(device);
   const probe = await new api.Tensor('float32', new Float32Array(1), [1]).to(device);

@@ -17,9 +17,9 @@ int main(void)
     const double expected[3] = {2, 2, 4};
     double result[3];
 
-    int code = median_aggregate(&gradients[0][0], 3, 3, result);
+    int32_t code = median_aggregate(&gradients[0][0], 3, 3, result);
     if (code != 0) {
-        fprintf(stderr, "median_aggregate failed with code %d\n", code);
+        fprintf(stderr, "median_aggregate: %s\n", warpwright_last_error());
         return 1;
     }
     printf("medians of 3 rows: %g %g %g\n", result[0], result[1], result[2]);

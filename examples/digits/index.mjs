@@ -15,7 +15,7 @@ const IN_FLIGHT = 4;
 const PICTURES = 5;
 
 /** @typedef {import('./data.mjs').Digits} Digits */
-/** @typedef {{ device: string, batch: number, seconds: number }} Options */
+/** @typedef {{ device: import('../../index.mjs').Device, batch: number, seconds: number }} Options */
 
 /** @returns {Options | undefined} */
 function readOptions() {
@@ -31,7 +31,7 @@ function readOptions() {
   const [batch, seconds] = [Number(values.batch), Number(values.seconds)];
   if (!Number.isInteger(batch) || batch < 1) throw new TypeError(`--batch: expected a whole number from 1, got ${values.batch}`);
   if (!(seconds > 0 && seconds < Infinity)) throw new TypeError(`--seconds: expected a number above 0, got ${values.seconds}`);
-  return { device: String(values.device), batch, seconds };
+  return { device: /** @type {Options['device']} */ (values.device), batch, seconds };
 }
 
 /**

@@ -13,7 +13,7 @@ export class DigitsNetwork {
 
   /**
    * Reads the weights and moves them to the device.
-   * @param {string} device  'cpu', 'cuda', 'cuda:N' or 'auto'
+   * @param {import('../../index.mjs').Device} device
    */
   static async load(device) {
     const weights = new Map();
