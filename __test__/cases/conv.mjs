@@ -54,7 +54,11 @@ const groups = [
 ];
 
 const activations = ['relu', 'sigmoid', 'tanh', 'gelu', 'silu'].map((activation) =>
-  conv('conv2d', activation, [1, 4, 6, 6], [5, 4, 3, 3], { activation }, bias(5)));
+  conv('conv2d', activation, [1, 4, 6, 6], [5, 4, 3, 3], { activation }, bias(5))).concat([
+  conv('conv2d', 'leakyRelu 0.25', [1, 4, 6, 6], [5, 4, 3, 3], { activation: 'leakyRelu', activationAlpha: 0.25 }, bias(5)),
+  conv('conv2d', 'clip to 0 and 6', [1, 4, 6, 6], [5, 4, 3, 3], { activation: 'clip', activationAlpha: 0, activationBeta: 6 }, bias(5)),
+  conv('conv2d', 'relu and NaN', [1, 4, 9, 9], [17, 4, 3, 3], { activation: 'relu' }, { x: { fill: 'normal', at: { 40: NaN } } }),
+]);
 
 const odd = [
   conv('conv2d', 'empty batch', [0, 3, 8, 8], [4, 3, 3, 3]),

@@ -38,6 +38,11 @@ const extended = [
   product(64, 64, 64, { label: 'all of it', options: { alpha: 1.5, beta: -0.5, activation: 'relu', transB: true }, named: { c: full(64, 64), bias: { dims: [64] } } }),
   ...['relu', 'sigmoid', 'tanh', 'gelu', 'silu'].map((activation) =>
     product(17, 9, 33, { label: activation, options: { activation }, named: { bias: { dims: [33] } } })),
+  product(17, 9, 33, { label: 'leakyRelu', options: { activation: 'leakyRelu' } }),
+  product(17, 9, 33, { label: 'leakyRelu 0.25', options: { activation: 'leakyRelu', activationAlpha: 0.25 } }),
+  product(17, 9, 33, { label: 'clip', options: { activation: 'clip', activationAlpha: 0, activationBeta: 2.5 } }),
+  product(17, 9, 33, { label: 'clip above', options: { activation: 'clip', activationBeta: 0.5 } }),
+  product(70, 33, 130, { label: 'relu and NaN', options: { activation: 'relu' }, fill: { fill: 'normal', at: { 40: NaN } } }),
 ];
 
 const batched = (a, b, options = {}, named = undefined) => ({

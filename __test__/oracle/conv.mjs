@@ -36,7 +36,7 @@ function splitPads(totals, upper) {
 
 /** Convolution over any number of spatial dimensions: x [N, C, ...], w [M, C / group, ...]. */
 export function conv([x, w], options = {}) {
-  const { group = 1, bias, activation } = options;
+  const { group = 1, bias } = options;
   const [batch, channels, ...input] = x.dims;
   const [filters, perGroup, ...kernel] = w.dims;
   const { strides, dilations, begin, end } = geometry(input, kernel, options);
@@ -58,7 +58,7 @@ export function conv([x, w], options = {}) {
       }
     });
     if (bias) sum.add(bias.data[f]);
-    data[position] = activate(activation, sum.value);
+    data[position] = activate(options, sum.value);
     bound[position] = 1.2 * sum.size + Math.abs(data[position]);
   });
   return { data, bound, dims, length: taps * perGroup };
@@ -77,7 +77,7 @@ function inputOffset(input, place, tap, strides, dilations, begin) {
 
 /** Transposed convolution: x [N, C, ...], w [C, M / group, ...]; every input element is scattered through the kernel. */
 export function convTranspose([x, w], options = {}) {
-  const { group = 1, bias, activation } = options;
+  const { group = 1, bias } = options;
   const [batch, channels, ...input] = x.dims;
   const [, perGroup, ...kernel] = w.dims;
   const shape = transposedGeometry(input, kernel, options);
@@ -98,7 +98,7 @@ export function convTranspose([x, w], options = {}) {
     });
   });
   if (bias) sums.forEach((sum, i) => sum.add(bias.data[Math.floor(i / area) % dims[1]]));
-  const data = Float64Array.from(sums, (sum) => activate(activation, sum.value));
+  const data = Float64Array.from(sums, (sum) => activate(options, sum.value));
   const bound = Float64Array.from(sums, (sum, i) => 1.2 * sum.size + Math.abs(data[i]));
   return { data, bound, dims, length: groupChannels * sizeOf(kernel) };
 }

@@ -87,10 +87,8 @@ export function binaryOp(op) {
   };
 }
 
-/**
- * The activation that matmul and the convolutions apply last.
- * @param {string | undefined} name
- */
-export function activate(name, value) {
-  return name === undefined || name === 'none' ? value : unary[name](value, {});
+/** The activation that matmul and the convolutions apply last. */
+export function activate({ activation = 'none', activationAlpha, activationBeta }, value) {
+  if (activation === 'none') return value;
+  return unary[activation](value, { alpha: activationAlpha, min: activationAlpha, max: activationBeta });
 }

@@ -29,7 +29,7 @@ function layout(a, b, transA, transB) {
 
 /** activation(alpha * A B + beta * c + bias) */
 export function matmul([a, b], options = {}) {
-  const { transA = false, transB = false, alpha = 1, beta = 1, c, bias, activation } = options;
+  const { transA = false, transB = false, alpha = 1, beta = 1, c, bias } = options;
   const { m, n, k, aBatch, bBatch, batch, dims } = layout(a, b, transA, transB);
   const data = new Float64Array(sizeOf(dims));
   const bound = new Float64Array(sizeOf(dims));
@@ -46,7 +46,7 @@ export function matmul([a, b], options = {}) {
         if (c && beta !== 0) total.addProduct(beta, c.data[positionIn(c.dims, [...place, i, j])]);
         if (bias) total.add(bias.data[positionIn(bias.dims, [j])]);
         const position = (t * m + i) * n + j;
-        data[position] = activate(activation, total.value);
+        data[position] = activate(options, total.value);
         bound[position] = 1.2 * (Math.abs(alpha) * products.size + total.size) + Math.abs(data[position]);
       }
     }
