@@ -68,6 +68,7 @@ const rows = [
   ['inner dimensions', () => w.matmul(tensor([2, 3]), tensor([4, 5]), { device }), 'SHAPE_MISMATCH', 'matmul', '[2, 3]', '[4, 5]'],
   ['inner dimensions, transposed', () => w.matmul(tensor([2, 3]), tensor([3, 5]), { device, transA: true }), 'SHAPE_MISMATCH', 'matmul'],
   ['batches that do not broadcast', () => w.matmul(tensor([2, 2, 2]), tensor([3, 2, 2]), { device }), 'SHAPE_MISMATCH', 'matmul'],
+  ['a vector in a matrix product', () => w.matmul(tensor([2, 2]), tensor([2]), { device }), 'SHAPE_MISMATCH', 'matmul', 'rank 2', '[2]'],
   ['a scalar in a matrix product', () => w.matmul(tensor([]), tensor([2, 2]), { device }), 'SHAPE_MISMATCH', 'matmul'],
   ['a bias of another length', () => w.matmul(tensor([2, 3]), tensor([3, 5]), { device, bias: f32(4) }), ['SHAPE_MISMATCH', 'INVALID_ARGUMENT'], 'bias', '5', '4'],
   ['c that does not broadcast', () => w.matmul(tensor([2, 3]), tensor([3, 5]), { device, c: tensor([3, 5]) }), 'SHAPE_MISMATCH', 'c', '[3, 5]'],

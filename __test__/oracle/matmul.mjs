@@ -9,22 +9,15 @@ function matrix(data, start, rows, columns, transposed) {
     : (i, j) => data[start + i * columns + j];
 }
 
-/** Shapes of a matrix product: a vector on the left is a row, on the right a column, and its dimension goes again. */
+/** Sizes of a matrix product and of its batch. */
 function layout(a, b, transA, transB) {
-  const aDims = a.dims.length === 1 ? [1, a.dims[0]] : a.dims;
-  const bDims = b.dims.length === 1 ? [b.dims[0], 1] : b.dims;
-  let [m, k] = aDims.slice(-2);
-  let [inner, n] = bDims.slice(-2);
-  if (transA && a.dims.length > 1) [m, k] = [k, m];
-  if (transB && b.dims.length > 1) [inner, n] = [n, inner];
+  const [m, k] = transA ? a.dims.slice(-2).reverse() : a.dims.slice(-2);
+  const [inner, n] = transB ? b.dims.slice(-2).reverse() : b.dims.slice(-2);
   if (inner !== k) throw new Error(`inner dimensions ${k} and ${inner} differ`);
-  const aBatch = aDims.slice(0, -2);
-  const bBatch = bDims.slice(0, -2);
+  const aBatch = a.dims.slice(0, -2);
+  const bBatch = b.dims.slice(0, -2);
   const batch = broadcastDims(aBatch, bBatch);
-  const dims = [...batch];
-  if (a.dims.length > 1) dims.push(m);
-  if (b.dims.length > 1) dims.push(n);
-  return { m, n, k, aBatch, bBatch, batch, dims };
+  return { m, n, k, aBatch, bBatch, batch, dims: [...batch, m, n] };
 }
 
 /** activation(alpha * A B + beta * c + bias) */
@@ -35,8 +28,8 @@ export function matmul([a, b], options = {}) {
   const bound = new Float64Array(sizeOf(dims));
   for (let t = 0; t < sizeOf(batch); t++) {
     const place = coordinateOf(t, batch);
-    const readA = matrix(a.data, positionIn(aBatch, place) * m * k, m, k, transA && a.dims.length > 1);
-    const readB = matrix(b.data, positionIn(bBatch, place) * k * n, k, n, transB && b.dims.length > 1);
+    const readA = matrix(a.data, positionIn(aBatch, place) * m * k, m, k, transA);
+    const readB = matrix(b.data, positionIn(bBatch, place) * k * n, k, n, transB);
     for (let i = 0; i < m; i++) {
       for (let j = 0; j < n; j++) {
         const products = new Sum();
