@@ -1,11 +1,14 @@
 //! The op table. Each family's file holds its specs, shape rules, CPU forms and GPU launches.
 
+mod activation;
 mod attrs;
 mod call;
 mod spec;
+mod tile;
 
 pub mod binary;
 pub mod geometry;
+pub mod matmul;
 pub mod median;
 pub mod norm;
 mod operands;
@@ -25,7 +28,8 @@ use crate::{Error, Result};
 pub const FLOATS: &[DType] = &[DType::F32, DType::F64];
 
 /// The families' lists, in the order of docs/ops.md.
-const FAMILIES: &[&[OpSpec]] = &[unary::OPS, binary::OPS, pool::OPS, softmax::OPS, norm::OPS, median::OPS];
+const FAMILIES: &[&[OpSpec]] =
+    &[unary::OPS, binary::OPS, matmul::OPS, pool::OPS, softmax::OPS, norm::OPS, median::OPS];
 
 /// Every op, family by family.
 pub fn all() -> impl Iterator<Item = &'static OpSpec> {

@@ -1,0 +1,110 @@
+//! Activations that matrix products and convolutions apply to their results.
+
+use super::Attrs;
+use super::spec::{Attribute, Kind, attribute};
+use crate::cpu::Math;
+use crate::cpu::math::{clip, gelu, leaky_relu, relu, sigmoid, silu};
+use crate::dtype::DType;
+use crate::kernels::{Arg, float_arg};
+
+/// Names in the order of the codes in kernels/common/activation.cuh.
+const NAMES: &[&str] = &["none", "relu", "leakyRelu", "clip", "sigmoid", "tanh", "gelu", "silu"];
+
+/// The option `activation`.
+pub const ACTIVATION: Attribute =
+    attribute("activation", Kind::Choice(NAMES), "Function applied to the result.");
+/// The option `activationAlpha`.
+pub const ACTIVATION_ALPHA: Attribute = attribute(
+    "activationAlpha",
+    Kind::Float(f64::NAN),
+    "Slope of leakyRelu below 0, 0.01 when left out; lower limit of clip, none when left out.",
+);
+/// The option `activationBeta`.
+pub const ACTIVATION_BETA: Attribute =
+    attribute("activationBeta", Kind::Float(f64::NAN), "Upper limit of clip, none when left out.");
+
+/// An activation with its parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Activation {
+    /// Position in the list of names, the kernels' code.
+    pub code: u32,
+    parameters: [f64; 2],
+}
+
+impl Activation {
+    /// The call's activation.
+    pub fn new(attrs: &Attrs) -> Activation {
+        let name = attrs.choice(ACTIVATION.name);
+        let or = |value: f64, default| if value.is_nan() { default } else { value };
+        let low = if name == "leakyRelu" { 0.01 } else { f64::NEG_INFINITY };
+        Activation {
+            code: NAMES.iter().position(|&known| known == name).unwrap_or(0) as u32,
+            parameters: [
+                or(attrs.float(ACTIVATION_ALPHA.name), low),
+                or(attrs.float(ACTIVATION_BETA.name), f64::INFINITY),
+            ],
+        }
+    }
+
+    /// Whether results stay as they are.
+    pub fn is_none(&self) -> bool {
+        self.code == 0
+    }
+
+    /// The parameters as the kernels take them.
+    pub fn arguments(&self, dtype: DType) -> [Arg<'static>; 2] {
+        self.parameters.map(|value| float_arg(dtype, value))
+    }
+
+    /// Applies the function in place.
+    pub fn apply<T: Math>(&self, values: &mut [T]) {
+        let [first, second] = self.parameters.map(T::from_f64);
+        match NAMES[self.code as usize] {
+            "relu" => each(values, relu),
+            "leakyRelu" => each(values, |x| leaky_relu(x, first)),
+            "clip" => each(values, |x| clip(x, first, second)),
+            "sigmoid" => each(values, sigmoid),
+            "tanh" => each(values, Math::tanh),
+            "gelu" => each(values, gelu),
+            "silu" => each(values, silu),
+            _ => {}
+        }
+    }
+
+    /// Nanoseconds for one element, about.
+    pub fn cost(&self) -> usize {
+        if self.code < 4 { 1 } else { 12 }
+    }
+}
+
+fn each<T: Copy>(values: &mut [T], function: impl Fn(T) -> T) {
+    values.iter_mut().for_each(|value| *value = function(*value));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Raw, find};
+    use super::*;
+
+    fn applied(options: &[(&str, Raw)], x: &[f64]) -> Vec<f64> {
+        let raw: Vec<_> = options.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
+        let mut values = x.to_vec();
+        Activation::new(&Attrs::parse(find("matmul").unwrap(), &raw).unwrap()).apply(&mut values);
+        values
+    }
+
+    #[test]
+    fn parameters_left_out_take_the_functions_own_defaults() {
+        let x = [-200.0, -1.0, 0.5, 300.0];
+        let named = |name: &str| ("activation", Raw::Text(name.into()));
+        let alpha = |value| ("activationAlpha", Raw::Number(value));
+        assert_eq!(applied(&[], &x), x);
+        assert_eq!(applied(&[named("relu")], &x), [0.0, 0.0, 0.5, 300.0]);
+        assert_eq!(applied(&[named("leakyRelu")], &x), [-2.0, -0.01, 0.5, 300.0]);
+        assert_eq!(applied(&[named("leakyRelu"), alpha(0.5)], &x), [-100.0, -0.5, 0.5, 300.0]);
+        assert_eq!(applied(&[named("clip")], &x), x);
+        assert_eq!(applied(&[named("clip"), alpha(-3.0)], &x), [-3.0, -1.0, 0.5, 300.0]);
+        let beta = ("activationBeta", Raw::Number(6.0));
+        assert_eq!(applied(&[named("clip"), alpha(0.0), beta], &x), [0.0, 0.0, 0.5, 6.0]);
+    }
+}

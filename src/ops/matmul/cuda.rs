@@ -1,0 +1,291 @@
+//! The GPU form: a plan found from sizes and alignments alone, then its launches.
+
+use super::super::activation::Activation;
+use super::super::operands::{device_operand, device_optional};
+use super::super::tile::{STEP, Tile, Work, choose, split_evenly};
+use super::super::{Call, OpSpec};
+use super::{BatchAxis, LARGEST, Product, factor};
+use crate::driver::DevicePtr;
+use crate::kernels::{Arg, Launcher, float_arg, grid_x, linear};
+use crate::tensor::DeviceView;
+use crate::{Result, mismatch};
+
+#[rustfmt::skip]
+const TILES_F32: &[Tile] = &[
+    Tile { name: "128x256", rows: 128, columns: 256, threads: 256, resident: 1, peak: 0.281, half: 0.648 },
+    Tile { name: "128x64", rows: 128, columns: 64, threads: 128, resident: 3, peak: 0.201, half: 0.676 },
+    Tile { name: "64x64", rows: 64, columns: 64, threads: 128, resident: 4, peak: 0.1705, half: 0.595 },
+    Tile { name: "32x32", rows: 32, columns: 32, threads: 64, resident: 8, peak: 0.139, half: 2.03 },
+];
+
+#[rustfmt::skip]
+const TILES_F64: &[Tile] = &[
+    Tile { name: "64x64", rows: 64, columns: 64, threads: 128, resident: 3, peak: 0.092, half: 0.43 },
+    Tile { name: "32x32", rows: 32, columns: 32, threads: 64, resident: 6, peak: 0.085, half: 1.7 },
+];
+
+// Flags of kernels/gemm.cu.
+const TRANS_A: u32 = 1;
+const TRANS_B: u32 = 2;
+const VECTOR_A: u32 = 4;
+const VECTOR_B: u32 = 8;
+const VECTOR_D: u32 = 16;
+const LARGE_B: u32 = 32;
+
+/// Axes of a batch that the kernels take.
+const BATCH_AXES: usize = 6;
+
+/// What a plan depends on besides the product.
+#[derive(Debug, Clone, Copy)]
+struct Setting {
+    /// Bytes of an element.
+    size: usize,
+    /// Whether a, b and the result begin at multiples of 16 bytes.
+    aligned: [bool; 3],
+    activation: u32,
+    multiprocessors: u32,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Plan {
+    /// The kernel's suffix.
+    kernel: String,
+    blocks: u64,
+    threads: u32,
+    splits: usize,
+    words: Vec<u32>,
+}
+
+/// The kernel, its grid but for splits and batch, and how sums are split.
+struct Form {
+    kernel: String,
+    blocks: usize,
+    threads: u32,
+    splits: usize,
+    skinny: bool,
+    large_b: bool,
+}
+
+/// One side has at most as many rows as the narrow kernels take.
+fn skinny(product: &Product, setting: Setting) -> Option<Form> {
+    let Product { m, n, k, .. } = *product;
+    let most = if setting.size == 4 { 8 } else { 4 };
+    if m.min(n) > most {
+        return None;
+    }
+    let large_b = n > m;
+    let (count, rows) = (m.min(n), m.max(n));
+    let along_k = if large_b { product.transposed_b } else { !product.transposed_a };
+    let wide = [1, 4, 8].into_iter().find(|&wide| wide >= count).unwrap_or(8);
+    let (name, per_block, least) = match (along_k, wide) {
+        (true, 1) => ("dot", 16, 512),
+        (true, _) => ("dot", 32, 512),
+        (false, _) => ("axpy", 32 * 16 / setting.size, 128),
+    };
+    let blocks = rows.div_ceil(per_block);
+    let room = 4 * setting.multiprocessors as usize / (blocks * product.batch_count());
+    let splits = room.min(k / least).clamp(1, 256);
+    Some(Form { kernel: format!("{name}{wide}"), blocks, threads: 256, splits, skinny: true, large_b })
+}
+
+fn tiled(product: &Product, setting: Setting) -> Form {
+    let Product { m, n, k, .. } = *product;
+    let tiles = if setting.size == 4 { TILES_F32 } else { TILES_F64 };
+    let work = Work { rows: m, columns: n, depth: k, batch: product.batch_count(), size: setting.size };
+    let choice = choose(tiles, &work, setting.multiprocessors);
+    let tile = choice.tile;
+    Form {
+        kernel: tile.name.into(),
+        blocks: m.div_ceil(tile.rows) * n.div_ceil(tile.columns),
+        threads: tile.threads,
+        splits: choice.splits,
+        skinny: false,
+        large_b: false,
+    }
+}
+
+/// The launch of a product that has elements; its sums have `k` terms, none where alpha is 0.
+fn plan(spec: &OpSpec, product: &Product, setting: Setting) -> Result<Plan> {
+    let batch = product.batch_count();
+    if product.m.max(product.n).max(product.k).max(batch) > LARGEST || product.batch.len() > BATCH_AXES {
+        return mismatch!(
+            "{}: the GPU form takes up to {LARGEST} rows, columns and products and {BATCH_AXES} leading dims that \
+             broadcast apart from each other (result dims {:?})",
+            spec.name,
+            product.dims
+        );
+    }
+    let form = skinny(product, setting).unwrap_or_else(|| tiled(product, setting));
+    let (steps, splits) = split_evenly(product.k.div_ceil(STEP), form.splits);
+    let terms = if splits == 1 { product.k.max(1) } else { steps * STEP };
+    let words = pack(product, setting, &form, splits, terms);
+    let blocks = (form.blocks * splits) as u64 * batch as u64;
+    Ok(Plan { kernel: form.kernel, blocks, threads: form.threads, splits, words })
+}
+
+fn flags(product: &Product, setting: Setting, form: &Form, splits: usize) -> u32 {
+    let vector = 16 / setting.size;
+    let whole = |pitch: usize, step: fn(&BatchAxis) -> usize| {
+        pitch.is_multiple_of(vector) && product.batch.iter().all(|axis| step(axis).is_multiple_of(vector))
+    };
+    // The narrow kernels read their large operand by vectors whichever way it lies.
+    let along_a = form.skinny || product.transposed_a;
+    let along_b = form.skinny || !product.transposed_b;
+    let vector_a = setting.aligned[0] && along_a && whole(product.pitch_a, |axis| axis.a);
+    let vector_b = setting.aligned[1] && along_b && whole(product.pitch_b, |axis| axis.b);
+    let vector_d = (setting.aligned[2] || splits > 1) && product.n.is_multiple_of(vector);
+    [
+        (product.transposed_a, TRANS_A),
+        (product.transposed_b, TRANS_B),
+        (vector_a, VECTOR_A),
+        (vector_b, VECTOR_B),
+        (vector_d, VECTOR_D),
+        (form.large_b, LARGE_B),
+    ]
+    .into_iter()
+    .map(|(set, flag)| if set { flag } else { 0 })
+    .sum()
+}
+
+/// `struct Matmul` of kernels/gemm.cu.
+fn pack(product: &Product, setting: Setting, form: &Form, splits: usize, terms: usize) -> Vec<u32> {
+    let Product { m, n, k, .. } = *product;
+    let batch = product.batch_count();
+    let flags = flags(product, setting, form, splits);
+    let mut words = vec![m as u32, n as u32, k as u32, flags, setting.activation];
+    words.extend([splits as u32, terms as u32, batch as u32]);
+    let wide = |value: usize| [value as u32, (value as u64 >> 32) as u32];
+    let (row_c, column_c) = product.c.unwrap_or((0, 0));
+    let steps = [product.pitch_a, product.pitch_b, n, row_c, column_c, m * n, batch * m * n];
+    words.extend(steps.into_iter().flat_map(wide));
+    words.push(product.batch.len() as u32);
+    let axes = |field: fn(&BatchAxis) -> usize| {
+        let mut values: Vec<usize> = product.batch.iter().map(field).collect();
+        values.resize(BATCH_AXES, 0);
+        values
+    };
+    words.extend(axes(|axis| axis.size).into_iter().map(|size| size as u32));
+    let steps: [fn(&BatchAxis) -> usize; 3] = [|axis| axis.a, |axis| axis.b, |axis| axis.c];
+    for field in steps {
+        words.extend(axes(field).into_iter().flat_map(wide));
+    }
+    words
+}
+
+pub fn run(
+    call: &Call,
+    launcher: &Launcher,
+    inputs: &[Option<DeviceView>],
+    outputs: &[DeviceView],
+) -> Result<()> {
+    let elements = call.output().size();
+    if elements == 0 {
+        return Ok(());
+    }
+    let mut product = Product::of(call)?;
+    let (dtype, alpha) = (call.dtype(), factor(&call.attrs, "alpha", call.dtype()));
+    if alpha == 0.0 {
+        product.k = 0;
+    }
+    let (a, b) = (device_operand(call, inputs, 0)?, device_operand(call, inputs, 1)?);
+    let (y, bias) = (outputs[0].ptr, device_optional(inputs, 3));
+    let c = if product.c.is_some() { device_optional(inputs, 2) } else { DevicePtr::NULL };
+    let activation = Activation::new(&call.attrs);
+    let setting = Setting {
+        size: dtype.size(),
+        aligned: [a, b, y].map(|ptr| ptr.0 % 16 == 0),
+        activation: activation.code,
+        multiprocessors: launcher.multiprocessors(),
+    };
+    let plan = plan(call.spec, &product, setting)?;
+    let factors = [float_arg(dtype, alpha), float_arg(dtype, call.attrs.float("beta"))];
+    let parameters = activation.arguments(dtype);
+    let tail = [factors[0], factors[1], parameters[0], parameters[1], Arg::Block(&plan.words)];
+    let launch = |d: DevicePtr| {
+        let arguments = [&[a, b, c, bias, d].map(Arg::Ptr)[..], &tail[..]].concat();
+        let kernel = format!("matmul_{}_{}", dtype.suffix(), plan.kernel);
+        launcher.launch(&kernel, grid_x(plan.blocks, plan.threads, 0)?, &arguments)
+    };
+    if plan.splits == 1 {
+        return launch(y);
+    }
+    let partial = launcher.scratch(plan.splits * elements * dtype.size())?;
+    launch(partial.ptr())?;
+    let arguments = [&[partial.ptr(), c, bias, y].map(Arg::Ptr)[..], &tail[..]].concat();
+    launcher.launch(
+        &format!("matmul_{}_reduce", dtype.suffix()),
+        linear(elements as u64, 256, 1)?,
+        &arguments,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::spec::Meta;
+    use super::super::super::{Raw, find};
+    use super::*;
+    use crate::DType;
+    use crate::kernels::{Parameter, find as kernel};
+
+    const H200: Setting = Setting { size: 4, aligned: [true; 3], activation: 0, multiprocessors: 132 };
+
+    fn planned(dims: &[&[usize]], options: &[&str], setting: Setting) -> Plan {
+        let metas = dims.iter().map(|dims| Some(Meta::new(DType::F32, *dims))).collect();
+        let raw: Vec<_> = options.iter().map(|name| (name.to_string(), Raw::Bool(true))).collect();
+        let call = Call::new("matmul", metas, &raw).unwrap();
+        plan(find("matmul").unwrap(), &Product::of(&call).unwrap(), setting).unwrap()
+    }
+
+    #[test]
+    fn tiles_follow_the_size() {
+        let choice = |m, k, n| {
+            let plan = planned(&[&[m, k], &[k, n]], &[], H200);
+            (plan.kernel, plan.splits)
+        };
+        assert_eq!(choice(4096, 4096, 4096), ("128x256".to_string(), 1));
+        assert_eq!(choice(3000, 3000, 3000), ("128x64".to_string(), 1));
+        assert_eq!(choice(1024, 256, 1024), ("64x64".to_string(), 1));
+        assert_eq!(choice(17, 17, 17), ("32x32".to_string(), 1));
+        assert!(choice(64, 65536, 64).1 >= 64);
+        assert_eq!(choice(4096, 4096, 1).0, "dot1");
+        assert_eq!(choice(3, 4096, 4096), ("axpy4".to_string(), 16));
+        assert_eq!(planned(&[&[1, 4096], &[4096, 4096]], &["transB"], H200).kernel, "dot1");
+    }
+
+    #[test]
+    fn vectors_need_alignment_and_adjacent_elements() {
+        let flags = |options: &[&str], n, aligned| {
+            let setting = Setting { aligned, ..H200 };
+            let b: &[usize] = if options.contains(&"transB") { &[n, 64] } else { &[64, n] };
+            planned(&[&[64, 64], b], options, setting).words[3]
+        };
+        assert_eq!(flags(&[], 64, [true; 3]), VECTOR_B | VECTOR_D);
+        assert_eq!(flags(&[], 63, [true; 3]), 0);
+        assert_eq!(flags(&["transA", "transB"], 64, [true; 3]), TRANS_A | TRANS_B | VECTOR_A | VECTOR_D);
+        assert_eq!(flags(&["transA"], 64, [false, true, true]), TRANS_A | VECTOR_B | VECTOR_D);
+        assert_eq!(planned(&[&[64, 64], &[64, 1]], &[], H200).words[3], VECTOR_A);
+    }
+
+    #[test]
+    fn plans_name_kernels_that_exist_and_cover_all_terms() {
+        let sizes = [1, 3, 5, 9, 33, 130, 1000, 5000];
+        for size in [4, 8] {
+            let setting = Setting { size, ..H200 };
+            for (m, n, k) in
+                sizes.iter().flat_map(|&m| sizes.iter().map(move |&n| (m, n, (m * 7 + n * 13) % 4100)))
+            {
+                for options in [&[][..], &["transA", "transB"]] {
+                    let (a, b) = if options.is_empty() { ([m, k], [k, n]) } else { ([k, m], [n, k]) };
+                    let plan = planned(&[&a, &b], options, setting);
+                    let kernel_name =
+                        format!("matmul_{}_{}", if size == 4 { "f32" } else { "f64" }, plan.kernel);
+                    let (_, entry) = kernel(&kernel_name, 80).unwrap();
+                    assert_eq!(entry.parameters.last(), Some(&Parameter::Block(plan.words.len() * 4)));
+                    let terms = plan.words[6] as usize;
+                    assert!(terms * plan.splits >= k && (plan.splits == 1 || terms * (plan.splits - 1) < k));
+                    assert!(plan.splits == 1 || terms.is_multiple_of(STEP));
+                }
+            }
+        }
+    }
+}
