@@ -21,6 +21,11 @@ impl DeviceTensor {
         DeviceTensor { tensor: Mutex::new(Some(tensor)), bytes }
     }
 
+    /// Wraps a tensor over memory that another object has told V8 of.
+    fn sharing(tensor: Tensor) -> DeviceTensor {
+        DeviceTensor { tensor: Mutex::new(Some(tensor)), bytes: 0 }
+    }
+
     /// The tensor, unless it was disposed of.
     pub(super) fn get(&self) -> crate::Result<Tensor> {
         let slot = self.tensor.lock().map_err(|_| Error::Internal("a tensor's lock is poisoned".into()))?;
@@ -44,9 +49,9 @@ impl DeviceTensor {
 
     /// The same elements under other dims; shares the memory.
     #[napi]
-    pub fn reshape(&self, env: Env, dims: Vec<f64>) -> Result<DeviceTensor> {
+    pub fn reshape(&self, dims: Vec<f64>) -> Result<DeviceTensor> {
         let tensor = self.get()?.reshape(dims.iter().map(|dim| *dim as usize).collect::<Vec<_>>())?;
-        Ok(DeviceTensor::new(&env, tensor))
+        Ok(DeviceTensor::sharing(tensor))
     }
 
     /// Where the tensor is: 'cuda:N'.
