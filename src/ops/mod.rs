@@ -7,6 +7,8 @@ mod spec;
 mod tile;
 
 pub mod binary;
+pub mod conv;
+pub mod conv_transpose;
 pub mod geometry;
 pub mod matmul;
 pub mod median;
@@ -28,8 +30,17 @@ use crate::{Error, Result};
 pub const FLOATS: &[DType] = &[DType::F32, DType::F64];
 
 /// The families' lists, in the order of docs/ops.md.
-const FAMILIES: &[&[OpSpec]] =
-    &[unary::OPS, binary::OPS, matmul::OPS, pool::OPS, softmax::OPS, norm::OPS, median::OPS];
+const FAMILIES: &[&[OpSpec]] = &[
+    unary::OPS,
+    binary::OPS,
+    matmul::OPS,
+    conv::OPS,
+    conv_transpose::OPS,
+    pool::OPS,
+    softmax::OPS,
+    norm::OPS,
+    median::OPS,
+];
 
 /// Every op, family by family.
 pub fn all() -> impl Iterator<Item = &'static OpSpec> {

@@ -1,0 +1,294 @@
+//! The GPU form: a plan found from sizes and alignments alone, then its launches.
+
+use super::{Extra, Problem, Setting, check_limits};
+use crate::Result;
+use crate::driver::DevicePtr;
+use crate::kernels::{Arg, Launcher, grid_x, linear};
+use crate::ops::Call;
+use crate::ops::activation::Activation;
+use crate::ops::operands::{device_operand, device_optional};
+use crate::ops::tile::{BANDWIDTH, Choice, STEP, Tile, Work, choose, split_evenly};
+use crate::tensor::DeviceView;
+
+#[rustfmt::skip]
+const TILES_F32: &[Tile] = &[
+    Tile { name: "64x128", rows: 64, columns: 128, threads: 128, resident: 3, peak: 0.160, half: 0.186 },
+    Tile { name: "64x64", rows: 64, columns: 64, threads: 128, resident: 4, peak: 0.1537, half: 0.283 },
+    Tile { name: "32x128", rows: 32, columns: 128, threads: 128, resident: 4, peak: 0.180, half: 1.03 },
+    Tile { name: "32x32", rows: 32, columns: 32, threads: 64, resident: 8, peak: 0.147, half: 2.07 },
+];
+
+#[rustfmt::skip]
+const TABLES_F32: &[Tile] = &[
+    Tile { name: "table_64x128", rows: 64, columns: 128, threads: 128, resident: 3, peak: 0.181, half: 1.69 },
+    Tile { name: "table_64x64", rows: 64, columns: 64, threads: 128, resident: 4, peak: 0.110, half: 0.16 },
+    Tile { name: "table_32x32", rows: 32, columns: 32, threads: 64, resident: 8, peak: 0.096, half: 0.98 },
+];
+
+#[rustfmt::skip]
+const TILES_F64: &[Tile] = &[
+    Tile { name: "64x64", rows: 64, columns: 64, threads: 128, resident: 3, peak: 0.085, half: 0.43 },
+    Tile { name: "32x32", rows: 32, columns: 32, threads: 64, resident: 6, peak: 0.080, half: 1.7 },
+];
+
+#[rustfmt::skip]
+const TABLES_F64: &[Tile] = &[
+    Tile { name: "table_32x32", rows: 32, columns: 32, threads: 64, resident: 5, peak: 0.055, half: 1.0 },
+];
+
+// Flags of kernels/common/conv_tile.cuh.
+const POINTWISE_VECTORS: u32 = 1;
+const VECTOR_D: u32 = 2;
+
+/// Microseconds that packing the weights takes beside moving them.
+const PACKING: f64 = 2.8;
+/// Rows and columns of the weights that a block packs.
+const PACK: usize = 32;
+/// Outputs below each other that a thread of the depthwise kernels has.
+const STRIP: usize = 4;
+/// Most output channels for which the depthwise kernels read the input again.
+const DEPTHWISE_OUT: usize = 8;
+
+#[derive(Debug, Clone, PartialEq)]
+struct Plan {
+    /// The kernel's suffix.
+    kernel: String,
+    blocks: u64,
+    threads: u32,
+    splits: usize,
+    /// Elements of the packed weights and blocks that pack them, where the kernel reads such.
+    packed: Option<(usize, u64)>,
+    words: Vec<u32>,
+}
+
+/// The kernel for one channel a group that takes this window, if there is one.
+fn depthwise(problem: &Problem) -> Option<String> {
+    let [depth, height, width] = problem.axes;
+    let flat = depth.input == 1 && depth.output == 1 && depth.kernel == 1;
+    let square = height.kernel == width.kernel && height.stride == width.stride;
+    let plain = height.dilation == 1 && width.dilation == 1;
+    let known = [3, 5].contains(&width.kernel) && [1, 2].contains(&width.stride);
+    let narrow = problem.group_in == 1 && problem.group_out <= DEPTHWISE_OUT;
+    (flat && square && plain && known && narrow)
+        .then(|| format!("depthwise_k{}s{}", width.kernel, width.stride))
+}
+
+/// The fastest tile; `true` for one that reads packed weights, `None` where one thread an output is faster.
+fn tile(problem: &Problem, setting: &Setting) -> Option<(Choice, bool)> {
+    let float32 = setting.size == 4;
+    let columns = problem.images * problem.windows();
+    let terms = problem.group_in * problem.taps();
+    let work =
+        |depth| Work { rows: problem.group_out, columns, depth, batch: problem.groups, size: setting.size };
+    let direct = problem.direct_time(columns * problem.groups * problem.group_out, terms, setting);
+    let mut best = None;
+    let mut fastest = if terms == 0 { 0.0 } else { direct };
+    let tables = if float32 { TABLES_F32 } else { TABLES_F64 };
+    let choice = choose(tables, &work(terms), setting.multiprocessors);
+    if choice.time < fastest {
+        (fastest, best) = (choice.time, Some((choice, false)));
+    }
+    if let Some(elements) = problem.packed(setting.size) {
+        let tiles = if float32 { TILES_F32 } else { TILES_F64 };
+        let depth = problem.channel_blocks() * STEP * problem.taps();
+        let choice = choose(tiles, &work(depth), setting.multiprocessors);
+        let packing = PACKING + 2.0 * (elements * setting.size) as f64 / BANDWIDTH;
+        if choice.time + packing < fastest {
+            best = Some((choice, true));
+        }
+    }
+    best
+}
+
+/// The launch of a normalized problem that has outputs.
+fn plan(problem: &Problem, setting: &Setting) -> Plan {
+    let pixels = problem.images * problem.windows();
+    let outputs = pixels * problem.groups * problem.group_out;
+    let mut extra = Extra { transposed: false, flags: 0, splits: 1, split_tiles: 1, pixels, residues: 1 };
+    let plain = |kernel: String, threads: usize| Plan {
+        kernel,
+        blocks: threads.div_ceil(256) as u64,
+        threads: 256,
+        splits: 1,
+        packed: None,
+        words: problem.pack(setting, &extra),
+    };
+    if let Some(kernel) = depthwise(problem) {
+        let [_, height, width] = problem.axes;
+        let planes = problem.images * problem.groups * problem.group_out;
+        return plain(kernel, planes * height.output.div_ceil(STRIP) * width.output);
+    }
+    let Some((Choice { tile, splits, .. }, packs)) = tile(problem, setting) else {
+        return plain("direct".into(), outputs);
+    };
+    let taps = problem.taps();
+    let tiles =
+        if packs { problem.channel_blocks() * taps } else { (problem.group_in * taps).div_ceil(STEP) };
+    (extra.split_tiles, extra.splits) = split_evenly(tiles, splits);
+    extra.flags = flags(problem, setting, extra.splits);
+    let blocks = problem.group_out.div_ceil(tile.rows) * pixels.div_ceil(tile.columns);
+    let padded = problem.padded_out(setting.size);
+    let pack_blocks = padded.div_ceil(PACK) * (problem.channel_blocks() * STEP * taps).div_ceil(PACK);
+    let packed = problem.packed(setting.size).filter(|_| packs);
+    Plan {
+        kernel: tile.name.into(),
+        blocks: (blocks * extra.splits) as u64 * problem.groups as u64,
+        threads: tile.threads,
+        splits: extra.splits,
+        packed: packed.map(|elements| (elements, (pack_blocks * problem.groups) as u64)),
+        words: problem.pack(setting, &extra),
+    }
+}
+
+fn flags(problem: &Problem, setting: &Setting, splits: usize) -> u32 {
+    let whole = problem.windows().is_multiple_of(16 / setting.size);
+    let mut flags = 0;
+    if whole && problem.is_pointwise() && setting.aligned[0] {
+        flags |= POINTWISE_VECTORS;
+    }
+    if whole && (setting.aligned[1] || splits > 1) {
+        flags |= VECTOR_D;
+    }
+    flags
+}
+
+pub fn run(
+    call: &Call,
+    launcher: &Launcher,
+    inputs: &[Option<DeviceView>],
+    outputs: &[DeviceView],
+) -> Result<()> {
+    if call.output().size() == 0 {
+        return Ok(());
+    }
+    let problem = super::problem(call)?.normalized();
+    check_limits(call.spec, &problem)?;
+    let (x, w) = (device_operand(call, inputs, 0)?, device_operand(call, inputs, 1)?);
+    let planes = [problem.slid(), problem.windows()];
+    problem.for_images(planes, call.dtype().size(), [x, outputs[0].ptr], |part, x, y| {
+        run_images(call, launcher, part, [x, w, device_optional(inputs, 2), y])
+    })
+}
+
+fn run_images(
+    call: &Call,
+    launcher: &Launcher,
+    problem: &Problem,
+    [x, w, bias, y]: [DevicePtr; 4],
+) -> Result<()> {
+    let (dtype, activation) = (call.dtype(), Activation::new(&call.attrs));
+    let setting = Setting {
+        size: dtype.size(),
+        aligned: [x, y].map(|ptr| ptr.0 % 16 == 0),
+        activation: activation.code,
+        multiprocessors: launcher.multiprocessors(),
+    };
+    let plan = plan(problem, &setting);
+    let name = |kernel: &str| format!("conv_{}_{kernel}", dtype.suffix());
+    let [first, second] = activation.arguments(dtype);
+    let tail = [first, second, Arg::Block(&plan.words)];
+    let packed = plan.packed.map(|(elements, _)| launcher.scratch(elements * setting.size)).transpose()?;
+    let weights = packed.as_ref().map_or(w, |packed| packed.ptr());
+    if let Some((_, blocks)) = plan.packed {
+        let arguments = [Arg::Ptr(w), Arg::Ptr(weights), Arg::Block(&plan.words)];
+        launcher.launch(&name("pack"), grid_x(blocks, 256, 0)?, &arguments)?;
+    }
+    let launch = |d: DevicePtr| {
+        let arguments = [&[x, weights, bias, d].map(Arg::Ptr)[..], &tail[..]].concat();
+        launcher.launch(&name(&plan.kernel), grid_x(plan.blocks, plan.threads, 0)?, &arguments)
+    };
+    if plan.splits == 1 {
+        return launch(y);
+    }
+    let elements = problem.images * problem.groups * problem.group_out * problem.windows();
+    let partial = launcher.scratch(plan.splits * elements * setting.size)?;
+    launch(partial.ptr())?;
+    let arguments = [&[partial.ptr(), bias, y].map(Arg::Ptr)[..], &tail[..]].concat();
+    launcher.launch(&name("reduce"), linear(elements as u64, 256, 1)?, &arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::{Parameter, find as kernel};
+    use crate::ops::geometry::WindowAxis;
+
+    const H200: Setting = Setting { size: 4, aligned: [true; 2], activation: 0, multiprocessors: 132 };
+
+    fn square(
+        images: usize,
+        [groups, channels, filters]: [usize; 3],
+        size: usize,
+        kernel: usize,
+        stride: usize,
+    ) -> Problem {
+        let pad = kernel / 2;
+        let output = (size + 2 * pad - kernel) / stride + 1;
+        let axis = WindowAxis { input: size, kernel, stride, dilation: 1, begin: pad, end: pad, output };
+        Problem::new(images, groups, channels / groups, filters / groups, &[axis, axis]).normalized()
+    }
+
+    #[test]
+    fn kernels_follow_the_shape() {
+        let chosen = |problem: Problem| {
+            let plan = plan(&problem, &H200);
+            (plan.kernel, plan.splits)
+        };
+        let is = |kernel: &str, splits| (kernel.to_string(), splits);
+        assert_eq!(chosen(square(32, [1, 64, 64], 56, 3, 1)), is("64x128", 1));
+        assert!(chosen(square(32, [1, 512, 512], 7, 3, 1)).1 > 1);
+        assert_eq!(chosen(square(1, [1, 512, 512], 7, 3, 1)), is("64x64", 16));
+        assert_eq!(chosen(square(32, [1, 3, 64], 224, 7, 2)), is("table_64x128", 1));
+        assert_eq!(chosen(square(32, [1, 32, 32], 112, 3, 1)), is("32x128", 1));
+        assert_eq!(chosen(square(32, [96, 96, 96], 112, 3, 2)), is("depthwise_k3s2", 1));
+        assert_eq!(chosen(square(32, [128, 128, 128], 56, 7, 1)), is("direct", 1));
+        assert_eq!(chosen(square(1, [1, 0, 4], 5, 3, 1)), is("direct", 1));
+    }
+
+    #[test]
+    fn vectors_need_whole_planes_and_alignment() {
+        let flags = |size, kernel, aligned| {
+            plan(&square(32, [1, 64, 256], size, kernel, 1), &Setting { aligned, ..H200 }).words[22]
+        };
+        assert_eq!(flags(56, 1, [true, true]), POINTWISE_VECTORS | VECTOR_D);
+        assert_eq!(flags(56, 1, [false, true]), VECTOR_D);
+        assert_eq!(flags(56, 3, [true, true]), VECTOR_D);
+        assert_eq!(flags(55, 1, [true, true]), 0);
+    }
+
+    #[test]
+    fn plans_name_kernels_that_exist() {
+        let sizes = [1, 3, 8, 31, 65, 200];
+        for size in [4, 8] {
+            let setting = Setting { size, ..H200 };
+            for (c, m, image) in
+                sizes.iter().flat_map(|&c| sizes.iter().map(move |&m| (c, m, 1 + (c + m) % 40)))
+            {
+                for (kernel_size, images) in [(1, 1), (3, 1), (3, 16), (5, 2)] {
+                    let problem = square(images, [1, c, m], image, kernel_size, 1);
+                    let plan = plan(&problem, &setting);
+                    let name = format!("conv_{}_{}", if size == 4 { "f32" } else { "f64" }, plan.kernel);
+                    let (_, entry) = kernel(&name, 80).unwrap();
+                    assert_eq!(entry.parameters.last(), Some(&Parameter::Block(plan.words.len() * 4)));
+                    assert_eq!(plan.packed.is_some(), plan.kernel.starts_with(|c: char| c.is_ascii_digit()));
+                    assert!(plan.splits >= 1 && plan.blocks >= 1);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn images_go_in_parts_that_32_bits_can_count() {
+        let problem = square(5, [1, 2, 3], 30_000, 1, 1);
+        let planes = [problem.slid(), problem.windows()];
+        let mut parts = Vec::new();
+        let start = [DevicePtr(0), DevicePtr(0)];
+        let note = |part: &Problem, x: DevicePtr, y: DevicePtr| {
+            parts.push((part.images, x.0, y.0));
+            Ok(())
+        };
+        problem.for_images(planes, 4, start, note).unwrap();
+        let plane = 30_000u64 * 30_000 * 4;
+        assert_eq!(parts, [(2, 0, 0), (2, 4 * plane, 6 * plane), (1, 8 * plane, 12 * plane)]);
+    }
+}
