@@ -323,6 +323,120 @@ export function max<A extends Operand, B extends Operand>(a: A, b: B, options?: 
 /** The smaller of a and b with broadcasting; NaN where either is (ONNX Min). */
 export function min<A extends Operand, B extends Operand>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
 
+/** activation(alpha * a b + beta * c + bias) for a [..., m, k] and b [..., k, n], leading dims broadcast as NumPy does; c broadcasts to the result, bias is [n] (ONNX MatMul and Gemm). */
+export function matmul<A extends Operand, B extends Operand>(a: A, b: B, options?: CallOptions & {
+    /** Optional operand. */
+    c?: Operand;
+    /** Optional operand. */
+    bias?: Operand;
+    /** Whether the last two axes of a are swapped. Default false. */
+    transA?: boolean;
+    /** Whether the last two axes of b are swapped. Default false. */
+    transB?: boolean;
+    /** Factor of the product; with 0, a and b are never read. Default 1. */
+    alpha?: number;
+    /** Factor of c; with 0, c is never read. Default 1. */
+    beta?: number;
+    /** Function applied to the result. Default 'none'. */
+    activation?: 'none' | 'relu' | 'leakyRelu' | 'clip' | 'sigmoid' | 'tanh' | 'gelu' | 'silu';
+    /** Slope of leakyRelu below 0, 0.01 when left out; lower limit of clip, none when left out. */
+    activationAlpha?: number;
+    /** Upper limit of clip, none when left out. */
+    activationBeta?: number;
+  }): Promise<Result<A | B>>;
+
+/** activation(x * w + bias) for x [N, C, L] and w [M, C / group, kernel]; padding counts as zeros (ONNX Conv). */
+export function conv1d<A extends Operand, B extends Operand>(x: A, w: B, options?: CallOptions & {
+    /** Optional operand. */
+    bias?: Operand;
+    /** Steps between windows, one per spatial axis; 1 each by default. */
+    strides?: readonly number[];
+    /** Padding at the starts of all spatial axes, then at their ends ([top, left, bottom, right]); 0 by default. */
+    pads?: readonly number[];
+    /** Steps between the elements of a window, one per spatial axis; 1 each by default. */
+    dilations?: readonly number[];
+    /** Number of groups that channels are split into; each has weights of its own. Default 1. */
+    group?: number;
+    /** Padding found from the sizes instead of `pads`: SAME_UPPER puts an odd one at the end, SAME_LOWER at the start. Default 'NOTSET'. */
+    autoPad?: 'NOTSET' | 'SAME_UPPER' | 'SAME_LOWER' | 'VALID';
+    /** Function applied to the result. Default 'none'. */
+    activation?: 'none' | 'relu' | 'leakyRelu' | 'clip' | 'sigmoid' | 'tanh' | 'gelu' | 'silu';
+    /** Slope of leakyRelu below 0, 0.01 when left out; lower limit of clip, none when left out. */
+    activationAlpha?: number;
+    /** Upper limit of clip, none when left out. */
+    activationBeta?: number;
+  }): Promise<Result<A | B>>;
+
+/** activation(x * w + bias) for x [N, C, H, W] and w [M, C / group, kernel...]; padding counts as zeros (ONNX Conv). */
+export function conv2d<A extends Operand, B extends Operand>(x: A, w: B, options?: CallOptions & {
+    /** Optional operand. */
+    bias?: Operand;
+    /** Steps between windows, one per spatial axis; 1 each by default. */
+    strides?: readonly number[];
+    /** Padding at the starts of all spatial axes, then at their ends ([top, left, bottom, right]); 0 by default. */
+    pads?: readonly number[];
+    /** Steps between the elements of a window, one per spatial axis; 1 each by default. */
+    dilations?: readonly number[];
+    /** Number of groups that channels are split into; each has weights of its own. Default 1. */
+    group?: number;
+    /** Padding found from the sizes instead of `pads`: SAME_UPPER puts an odd one at the end, SAME_LOWER at the start. Default 'NOTSET'. */
+    autoPad?: 'NOTSET' | 'SAME_UPPER' | 'SAME_LOWER' | 'VALID';
+    /** Function applied to the result. Default 'none'. */
+    activation?: 'none' | 'relu' | 'leakyRelu' | 'clip' | 'sigmoid' | 'tanh' | 'gelu' | 'silu';
+    /** Slope of leakyRelu below 0, 0.01 when left out; lower limit of clip, none when left out. */
+    activationAlpha?: number;
+    /** Upper limit of clip, none when left out. */
+    activationBeta?: number;
+  }): Promise<Result<A | B>>;
+
+/** activation(x * w + bias) for x [N, C, D, H, W] and w [M, C / group, kernel...]; padding counts as zeros (ONNX Conv). */
+export function conv3d<A extends Operand, B extends Operand>(x: A, w: B, options?: CallOptions & {
+    /** Optional operand. */
+    bias?: Operand;
+    /** Steps between windows, one per spatial axis; 1 each by default. */
+    strides?: readonly number[];
+    /** Padding at the starts of all spatial axes, then at their ends ([top, left, bottom, right]); 0 by default. */
+    pads?: readonly number[];
+    /** Steps between the elements of a window, one per spatial axis; 1 each by default. */
+    dilations?: readonly number[];
+    /** Number of groups that channels are split into; each has weights of its own. Default 1. */
+    group?: number;
+    /** Padding found from the sizes instead of `pads`: SAME_UPPER puts an odd one at the end, SAME_LOWER at the start. Default 'NOTSET'. */
+    autoPad?: 'NOTSET' | 'SAME_UPPER' | 'SAME_LOWER' | 'VALID';
+    /** Function applied to the result. Default 'none'. */
+    activation?: 'none' | 'relu' | 'leakyRelu' | 'clip' | 'sigmoid' | 'tanh' | 'gelu' | 'silu';
+    /** Slope of leakyRelu below 0, 0.01 when left out; lower limit of clip, none when left out. */
+    activationAlpha?: number;
+    /** Upper limit of clip, none when left out. */
+    activationBeta?: number;
+  }): Promise<Result<A | B>>;
+
+/** activation(y + bias), where each element of x [N, C, H, W] adds its multiple of w [C, M / group, kernel...] to a window of y (ONNX ConvTranspose). */
+export function convTranspose2d<A extends Operand, B extends Operand>(x: A, w: B, options?: CallOptions & {
+    /** Optional operand. */
+    bias?: Operand;
+    /** Steps between windows, one per spatial axis; 1 each by default. */
+    strides?: readonly number[];
+    /** Padding at the starts of all spatial axes, then at their ends ([top, left, bottom, right]); 0 by default. */
+    pads?: readonly number[];
+    /** Steps between the elements of a window, one per spatial axis; 1 each by default. */
+    dilations?: readonly number[];
+    /** Number of groups that channels are split into; each has weights of its own. Default 1. */
+    group?: number;
+    /** Padding found from the sizes instead of `pads`: SAME_UPPER puts an odd one at the end, SAME_LOWER at the start. Default 'NOTSET'. */
+    autoPad?: 'NOTSET' | 'SAME_UPPER' | 'SAME_LOWER' | 'VALID';
+    /** Elements added at the ends of the result's spatial axes, less than the stride or dilation; 0 by default. */
+    outputPads?: readonly number[];
+    /** Spatial dims of the result; the padding follows from them and `pads` is not used. */
+    outputShape?: readonly number[];
+    /** Function applied to the result. Default 'none'. */
+    activation?: 'none' | 'relu' | 'leakyRelu' | 'clip' | 'sigmoid' | 'tanh' | 'gelu' | 'silu';
+    /** Slope of leakyRelu below 0, 0.01 when left out; lower limit of clip, none when left out. */
+    activationAlpha?: number;
+    /** Upper limit of clip, none when left out. */
+    activationBeta?: number;
+  }): Promise<Result<A | B>>;
+
 /** Largest element of each window of [N, C, L]; padding never counts (ONNX MaxPool). */
 export function maxPool1d<A extends Operand>(x: A, options?: CallOptions & {
     /** Elements of a window, one number per spatial axis; required. */

@@ -84,11 +84,15 @@ fn tile(problem: &Problem, setting: &Setting) -> Option<(Choice, bool)> {
     let mut best = None;
     let mut fastest = if terms == 0 { 0.0 } else { direct };
     let tables = if float32 { TABLES_F32 } else { TABLES_F64 };
-    let choice = choose(tables, &work(terms), setting.multiprocessors);
-    if choice.time < fastest {
-        (fastest, best) = (choice.time, Some((choice, false)));
+    let packed = problem.packed(setting.size);
+    // Where blocks of channels are full, packing pays: measured tables end there.
+    if packed.is_none() || problem.channel_blocks() * STEP * 7 > problem.group_in * 8 {
+        let choice = choose(tables, &work(terms), setting.multiprocessors);
+        if choice.time < fastest {
+            (fastest, best) = (choice.time, Some((choice, false)));
+        }
     }
-    if let Some(elements) = problem.packed(setting.size) {
+    if let Some(elements) = packed {
         let tiles = if float32 { TILES_F32 } else { TILES_F64 };
         let depth = problem.channel_blocks() * STEP * problem.taps();
         let choice = choose(tiles, &work(depth), setting.multiprocessors);
