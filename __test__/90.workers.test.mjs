@@ -50,7 +50,7 @@ const busy = `
   const a = new warpwright.Tensor('float32', new Float32Array(1024 * 1024).fill(0.5), [1024, 1024]);
   const calls = Array.from({ length: 16 }, () => warpwright.matmul(a, a, { device }));
   for (const call of calls) call.catch(() => {});
-  await warpwright.relu(new Float32Array(8), { device });
+  await new Promise((resolve) => { setTimeout(resolve, 30); });
 `;
 
 /** A process with 16 calls in flight that ends in some way. */
