@@ -140,7 +140,11 @@ pub fn whole_numbers(
 ) -> Result<Option<Vec<usize>>> {
     let Some(values) = attrs.ints(name) else { return Ok(None) };
     if values.len() != count {
-        return invalid!("{}: '{name}' must hold {count} numbers, got {values:?}", spec.name);
+        return invalid!(
+            "{}: '{name}' must hold {count} numbers, got {}: {values:?}",
+            spec.name,
+            values.len()
+        );
     }
     if values.iter().any(|&value| value < least) {
         return invalid!("{}: '{name}' must hold numbers of at least {least}, got {values:?}", spec.name);
