@@ -8,8 +8,8 @@ export declare class Bridge {
   unrefer(): void
   /** Checks a call, takes over its data and queues it. */
   start(id: number, op: string, device: string, inputs: Array<InputArg | undefined | null>, options: object, how: How): void
-  /** Checks a call and gives the dims of its results without running it. */
-  infer(op: string, inputs: Array<InputArg | undefined | null>, options: object): Array<Array<number>>
+  /** Checks a call and its device without taking anything over or running it. */
+  check(op: string, device: string, inputs: Array<InputArg | undefined | null>, options: object): void
   /** Copies a tensor to a device. */
   upload(id: number, device: string, input: InputArg, transfer: boolean): void
   /** Copies a device tensor to the host: to a new array, or into `into`, an array of `allocPinned`. */

@@ -55,10 +55,17 @@ function typeOf(where, array) {
 
 /**
  * The bytes of a typed array, without a copy.
+ * @param {string} where
  * @param {TypedArray} array
  * @returns {Uint8Array}
  */
-const bytesOf = (array) => new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+function bytesOf(where, array) {
+  try {
+    return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+  } catch (cause) {
+    throw new WarpwrightError('INVALID_ARGUMENT', `${where}: the array's buffer is detached`, { cause });
+  }
+}
 
 /**
  * Elements from an array of plain values.

@@ -1,3 +1,9 @@
+declare global {
+  interface SymbolConstructor {
+    readonly dispose: unique symbol;
+  }
+}
+
 /** Element types of tensors, by their ONNX names. */
 export type DataType =
   | 'float32'

@@ -10,16 +10,23 @@ function load() {
   try {
     return require('../native.js');
   } catch (cause) {
-    const { platform, arch } = process;
     throw new WarpwrightError(
       'INTERNAL',
-      `the native addon for ${platform}-${arch} could not be loaded. Usual causes: the lock file was made on another ` +
+      `the native addon (package ${packageName()}) could not be loaded. Usual causes: the lock file was made on another ` +
         'system (delete node_modules and the lock file, install again), optional dependencies were left out ' +
         '(--omit=optional), or this platform has no prebuilt package (build from source with "npm run build"). ' +
         `First cause: ${firstLine(cause)}`,
       { cause },
     );
   }
+}
+
+/** Name of the package that holds this platform's binary. */
+function packageName() {
+  const { platform, arch } = process;
+  const header = /** @type {any} */ (process.report?.getReport())?.header;
+  const abi = { linux: header?.glibcVersionRuntime ? '-gnu' : '-musl', win32: '-msvc' }[/** @type {string} */ (platform)];
+  return `warpwright-${platform}-${arch}${abi ?? ''}`;
 }
 
 /**

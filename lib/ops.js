@@ -3,16 +3,16 @@
 const { bridge, run, checkSignal } = require('./bridge.js');
 const { shapeList } = require('./dims.js');
 const { bytesOf, isTypedArray, typeOf } = require('./dtypes.js');
-const { describe, invalid } = require('./errors.js');
+const { describe, guard, invalid } = require('./errors.js');
 const native = require('./load.js');
-const { Tensor, takeOver, viewOf, wrapOutput } = require('./tensor.js');
+const { Tensor, viewOf, wrapOutput } = require('./tensor.js');
 
 /**
  * @typedef {import('../native.js').OpRow} OpRow
  * @typedef {import('../native.js').InputArg} InputArg
  * @typedef {import('./dtypes.js').TypedArray} TypedArray
  * @typedef {{ inputs: (InputArg | undefined)[], attributes: object, device: string, signal?: AbortSignal,
- *   transfer: boolean, tensors: boolean, held: unknown[] }} Prepared
+ *   transfer: boolean, values: unknown[] }} Prepared
  */
 
 /** The op table of the native side. */
@@ -41,15 +41,14 @@ function prepare(row, args) {
   const shapes = shapeList(name, dims, required.length, operands.length);
   const values = operands.map((operand, index) => (operand.required ? args[index] : attributes[operand.name]));
   for (const operand of operands) if (!operand.required) delete attributes[operand.name];
-  const inputs = operands.map((operand, index) => input(name, operand, values[index], shapes[index], transfer === true));
+  const inputs = operands.map((operand, index) => input(name, operand, values[index], shapes[index]));
   return {
     inputs,
     attributes,
     device: device ?? 'auto',
     signal: checkSignal(name, signal),
     transfer: transfer === true,
-    tensors: values.some((value) => value instanceof Tensor),
-    held: [values, inputs],
+    values,
   };
 }
 
@@ -75,10 +74,9 @@ function checkCommon(name, { device, precision, transfer }) {
  * @param {import('../native.js').OperandRow} operand
  * @param {any} value
  * @param {number[] | undefined} shape
- * @param {boolean} transfer
  * @returns {InputArg | undefined}
  */
-function input(op, operand, value, shape, transfer) {
+function input(op, operand, value, shape) {
   const where = `${op}: '${operand.name}'`;
   if (value === undefined || value === null) {
     if (operand.required) throw invalid(`${where} must be a typed array or a Tensor, got ${describe(value)}`);
@@ -86,14 +84,14 @@ function input(op, operand, value, shape, transfer) {
   }
   if (value instanceof Tensor) {
     if (shape !== undefined) throw invalid(`${where} is a Tensor with dims of its own; leave its 'dims' out`);
-    return Tensor.input(value, where, transfer);
+    return Tensor.input(value, where);
   }
   if (!isTypedArray(value)) {
     throw invalid(`${where} must be a typed array or a Tensor, got ${describe(value)}`);
   }
   const dtype = typeOf(where, value);
   const dims = shape ?? [value.length];
-  return { name: where, dtype, dims, bytes: transfer ? takeOver(where, value) : bytesOf(value) };
+  return { name: where, dtype, dims, bytes: bytesOf(where, value) };
 }
 
 /**
@@ -103,9 +101,15 @@ function input(op, operand, value, shape, transfer) {
  * @returns {Promise<TypedArray | Tensor>}
  */
 async function call(row, args) {
-  const { inputs, attributes, device, signal, transfer, tensors, held } = prepare(row, args);
+  const { inputs, attributes, device, signal, transfer, values } = prepare(row, args);
+  if (transfer && !signal?.aborted) {
+    // Buffers are taken only by a call that will start.
+    guard(() => bridge.check(row.name, device, inputs, attributes));
+    Tensor.takeOver(inputs, values);
+  }
   const start = (/** @type {number} */ id) => bridge.start(id, row.name, device, inputs, attributes, { transfer });
-  const [output] = await run(start, { signal, held });
+  const [output] = await run(start, { signal, held: inputs });
+  const tensors = values.some((value) => value instanceof Tensor);
   return tensors ? wrapOutput(output) : viewOf(output);
 }
 
@@ -120,9 +124,9 @@ async function call(row, args) {
 async function timeOnDevice(op, operands, options = {}, repeats = 10) {
   const row = TABLE.find((candidate) => candidate.name === op);
   if (!row) throw invalid(`timeOnDevice: unknown op ${describe(op)}`);
-  const { inputs, attributes, device, signal, held } = prepare(row, [...operands, options]);
+  const { inputs, attributes, device, signal } = prepare(row, [...operands, options]);
   const how = { transfer: false, repeats };
-  const [output] = await run((id) => bridge.start(id, row.name, device, inputs, attributes, how), { signal, held });
+  const [output] = await run((id) => bridge.start(id, row.name, device, inputs, attributes, how), { signal, held: inputs });
   return Array.from(/** @type {Float64Array} */ (viewOf(output)));
 }
 

@@ -9,6 +9,7 @@ const native = require('./load.js');
 /**
  * @typedef {import('./dtypes.js').TypedArray} TypedArray
  * @typedef {import('../native.js').DeviceTensor} DeviceTensor
+ * @typedef {import('../native.js').InputArg} InputArg
  * @typedef {{ type: string, dims: number[], data?: TypedArray, handle?: DeviceTensor }} Parts
  */
 
@@ -79,10 +80,10 @@ class Tensor {
     if (!handle) {
       const data = /** @type {TypedArray} */ (this.#data);
       if (into === undefined) return data;
-      bytesOf(into).set(bytesOf(data));
+      bytesOf('into', into).set(bytesOf('getData', data));
       return into;
     }
-    const target = into === undefined ? undefined : bytesOf(into);
+    const target = into === undefined ? undefined : bytesOf('into', into);
     const held = [this, into];
     const [output] = await run((id) => bridge.download(id, handle, target), { signal: checkSignal('getData', signal), held });
     return into ?? viewOf(output);
@@ -108,8 +109,9 @@ class Tensor {
     const signal = checkSignal('to', options.signal);
     const target = guard(() => native.resolveDevice(device));
     if (target === 'cpu') return make({ type: this.#type, dims: [...this.#dims], data: await this.getData({ signal }) });
-    const input = Tensor.input(this, 'x', options.transfer === true);
     const transfer = options.transfer === true && !this.#handle;
+    const input = Tensor.input(this, 'x');
+    if (transfer) Tensor.takeOver([input], [this]);
     const [output] = await run((id) => bridge.upload(id, target, input, transfer), { signal, held: [this, input] });
     return wrapOutput(output);
   }
@@ -158,21 +160,39 @@ class Tensor {
    * The tensor as an operand of a native call.
    * @param {Tensor} tensor
    * @param {string} name
-   * @param {boolean} transfer
-   * @returns {import('../native.js').InputArg}
+   * @returns {InputArg}
    */
-  static input(tensor, name, transfer) {
+  static input(tensor, name) {
     tensor.#check(name);
     const common = { name, dtype: tensor.#type, dims: tensor.#dims };
     if (tensor.#handle) return { ...common, handle: tensor.#handle };
     const data = /** @type {TypedArray} */ (tensor.#data);
+    const bytes = bytesOf(name, data);
     if (data.length !== tensor.size) {
-      throw new WarpwrightError('SHAPE_MISMATCH', `${name}: the tensor's array was detached or resized to ${data.length} elements`);
+      throw new WarpwrightError('SHAPE_MISMATCH', `${name}: the tensor's array was resized to ${data.length} elements`);
     }
-    if (!transfer) return { ...common, bytes: bytesOf(data) };
-    const taken = takeOver(name, data);
-    tensor.#data = undefined;
-    return { ...common, bytes: taken };
+    return { ...common, bytes };
+  }
+
+  /**
+   * Takes the buffers of plain operands over, each once, so that no script can reach them any more. Host tensors
+   * among the values end like disposed ones.
+   * @param {(InputArg | undefined)[]} inputs whose bytes are replaced
+   * @param {unknown[]} values what the inputs were made of
+   */
+  static takeOver(inputs, values) {
+    const plain = inputs.filter((input) => input?.bytes !== undefined);
+    // A detached buffer's views have length 0, so the ranges are read before the first buffer goes.
+    const ranges = plain.map((input) => {
+      const { buffer, byteOffset, byteLength } = /** @type {Uint8Array} */ (input?.bytes);
+      return { input: /** @type {InputArg} */ (input), buffer, byteOffset, byteLength };
+    });
+    const taken = new Map();
+    for (const { input, buffer, byteOffset, byteLength } of ranges) {
+      if (!taken.has(buffer)) taken.set(buffer, detach(input.name, buffer));
+      input.bytes = new Uint8Array(taken.get(buffer), byteOffset, byteLength);
+    }
+    for (const value of values) if (value instanceof Tensor) value.#data = undefined;
   }
 }
 
@@ -233,16 +253,15 @@ function inferred(data) {
 }
 
 /**
- * Takes a plain array's buffer over, so that no script can reach it any more.
+ * Moves a buffer's memory to a buffer that only we hold.
  * @param {string} name
- * @param {TypedArray} array
- * @returns {Uint8Array}
+ * @param {ArrayBufferLike} buffer
+ * @returns {ArrayBuffer}
  */
-function takeOver(name, array) {
-  const { buffer, byteOffset, byteLength } = array;
+function detach(name, buffer) {
   if (!(buffer instanceof ArrayBuffer)) throw invalid(`${name}: a shared buffer cannot be transferred`);
   try {
-    return new Uint8Array(structuredClone(buffer, { transfer: [buffer] }), byteOffset, byteLength);
+    return structuredClone(buffer, { transfer: [buffer] });
   } catch (cause) {
     throw new WarpwrightError('INVALID_ARGUMENT', `${name}: its buffer cannot be transferred`, { cause });
   }
@@ -268,4 +287,4 @@ function wrapOutput(output) {
   return handle ? make({ type, dims, handle }) : make({ type, dims, data: viewOf(output) });
 }
 
-module.exports = { Tensor, takeOver, viewOf, wrapOutput };
+module.exports = { Tensor, viewOf, wrapOutput };

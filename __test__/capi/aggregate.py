@@ -20,7 +20,6 @@ def load(path):
     for suffix, number in (("", ctypes.c_double), ("_f32", ctypes.c_float)):
         pointer = ctypes.POINTER(number)
         getattr(library, f"median_aggregate{suffix}").argtypes = [pointer, i32, i32, pointer]
-        getattr(library, f"trimmed_mean_aggregate{suffix}").argtypes = [pointer, i32, i32, i32, pointer]
     library.warpwright_last_error.restype = ctypes.c_char_p
     library.warpwright_error_text.restype = ctypes.c_char_p
     library.warpwright_error_text.argtypes = [ctypes.c_int]
@@ -65,38 +64,22 @@ def medians(c):
     gives("many columns", [[i + j for j in range(5000)] for i in (2, 0, 1)], [j + 1 for j in range(5000)])
 
 
-def trimmed_means(c):
-    def gives(what, rows, trim, want):
-        code, got = c.call("trimmed_mean_aggregate", rows, trim)
-        check(f"trimmed mean{c.suffix} of {what}: code {code}, {got}", code == 0 and all(abs(a - b) <= 1e-6 * abs(b) for a, b in zip(got, want)))
-
-    gives("five rows", [[1], [100], [2], [3], [-50]], 1, [2])
-    gives("nothing trimmed", INPUT, 0, [4, 8 / 3, 5])
-    gives("infinite extremes", [[math.inf], [1], [-math.inf], [2]], 1, [1.5])
-    gives("large extremes", [[1e30], [1], [-1e30], [2], [3]], 1, [2])
-    source, result = c.array([1.0, 2.0, 3.0]), c.array([UNTOUCHED])
-    for trim in (-1, 2, 2**31 - 1):
-        code = getattr(c.library, "trimmed_mean_aggregate" + c.suffix)(source, 3, 1, trim, result)
-        check(f"trimmed mean{c.suffix} of 3 rows with trim {trim}: code {code}", code != 0 and result[0] == UNTOUCHED)
-
-
 def refusals(c):
-    for name, extra in (("median_aggregate", ()), ("trimmed_mean_aggregate", (0,))):
-        source, result = c.array([1.0, 2.0, 3.0, 4.0]), c.array([UNTOUCHED])
+    name = "median_aggregate" + c.suffix
+    source, result = c.array([1.0, 2.0, 3.0, 4.0]), c.array([UNTOUCHED])
 
-        def call(n, d, s=source, r=result, name=name, extra=extra):
-            arguments = (s, n, d, *extra, r)
-            return getattr(c.library, name + c.suffix)(*arguments)
+    def call(n, d, s=source, r=result):
+        return getattr(c.library, name)(s, n, d, r)
 
-        for what, n, d in (("n = 0", 0, 1), ("n = -1", -1, 1), ("d = -1", 4, -1), ("least n", -(2**31), 1), ("least d", 1, -(2**31))):
-            code = call(n, d)
-            check(f"{name}{c.suffix} {what}: code {code}, result {result[0]}", code != 0 and result[0] == UNTOUCHED)
-            check(f"{name}{c.suffix} {what}: no text", bool(c.library.warpwright_error_text(code)))
-            check(f"{name}{c.suffix} {what}: no last error", bool(c.library.warpwright_last_error()))
-        check(f"{name}{c.suffix} null input", call(2, 2, s=None) != 0 and result[0] == UNTOUCHED)
-        check(f"{name}{c.suffix} null result", call(2, 2, r=None) != 0)
-        check(f"{name}{c.suffix} no columns", call(4, 0) == 0 and result[0] == UNTOUCHED)
-        check(f"{name}{c.suffix} works after refusals", call(4, 1) == 0 and result[0] != UNTOUCHED)
+    for what, n, d in (("n = 0", 0, 1), ("n = -1", -1, 1), ("d = -1", 4, -1), ("least n", -(2**31), 1), ("least d", 1, -(2**31))):
+        code = call(n, d)
+        check(f"{name} {what}: code {code}, result {result[0]}", code != 0 and result[0] == UNTOUCHED)
+        check(f"{name} {what}: no text", bool(c.library.warpwright_error_text(code)))
+        check(f"{name} {what}: no last error", bool(c.library.warpwright_last_error()))
+    check(f"{name} null input", call(2, 2, s=None) != 0 and result[0] == UNTOUCHED)
+    check(f"{name} null result", call(2, 2, r=None) != 0)
+    check(f"{name} no columns", call(4, 0) == 0 and result[0] == UNTOUCHED)
+    check(f"{name} works after refusals", call(4, 1) == 0 and result[0] != UNTOUCHED)
 
 
 def main():
@@ -104,7 +87,6 @@ def main():
     for suffix, number in (("", ctypes.c_double), ("_f32", ctypes.c_float)):
         caller = Caller(library, suffix, number)
         medians(caller)
-        trimmed_means(caller)
         refusals(caller)
     check("text of code 0", library.warpwright_error_text(0) is not None)
     for code in (-1, 99999, -(2**31)):

@@ -6,7 +6,7 @@ use super::input::{Gate, InputArg, options_of};
 use super::tensor::DeviceTensor;
 use super::{Code, Result};
 use crate::ops::{Call, Meta};
-use crate::runtime::{Source, Task, Work, choose, find_pinned};
+use crate::runtime::{DeviceName, Source, Task, Work, choose, find_pinned};
 use crate::{Error, Tensor};
 use napi::bindgen_prelude::*;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode, UnknownReturnValue};
@@ -103,12 +103,8 @@ impl Bridge {
         options: Object,
         how: How,
     ) -> Result<()> {
-        let metas = metas_of(&inputs)?;
-        let raw = options_of(&options).map_err(|error| Error::InvalidArgument(error.reason.to_string()))?;
-        let call = Call::new(&op, metas.clone(), &raw)?;
-        let held = held_by(&inputs)?;
-        let chosen = choose(&device, held)?.device;
-        let sources = self.sources(&inputs, &metas, how.transfer)?;
+        let (call, held, chosen) = checked(&op, &device, &inputs, &options)?;
+        let sources = self.sources(&inputs, &call.inputs, how.transfer)?;
         let work = match how.repeats {
             Some(repeats) => Work::Time { call, repeats: repeats as usize },
             None => Work::Run { call, keep: held.is_some() },
@@ -116,12 +112,17 @@ impl Bridge {
         self.submit(id, work, sources, chosen)
     }
 
-    /// Checks a call and gives the dims of its results without running it.
+    /// Checks a call and its device without taking anything over or running it.
     #[napi]
-    pub fn infer(&self, op: String, inputs: Vec<Option<InputArg>>, options: Object) -> Result<Vec<Vec<f64>>> {
-        let raw = options_of(&options).map_err(|error| Error::InvalidArgument(error.reason.to_string()))?;
-        let call = Call::new(&op, metas_of(&inputs)?, &raw)?;
-        Ok(call.outputs.iter().map(|meta| dims_to_js(&meta.dims)).collect())
+    pub fn check(
+        &self,
+        op: String,
+        device: String,
+        inputs: Vec<Option<InputArg>>,
+        options: Object,
+    ) -> Result<()> {
+        checked(&op, &device, &inputs, &options)?;
+        Ok(())
     }
 
     /// Copies a tensor to a device.
@@ -157,7 +158,7 @@ impl Bridge {
                 )
             })?),
         };
-        let device = crate::runtime::DeviceName::Cuda(core.ordinal());
+        let device = DeviceName::Cuda(core.ordinal());
         self.submit(id, Work::Download { into }, vec![Some(Source::Tensor(tensor))], device)
     }
 
@@ -201,13 +202,7 @@ impl Bridge {
         sources.collect::<crate::Result<_>>().map_err(Into::into)
     }
 
-    fn submit(
-        &self,
-        id: u32,
-        work: Work,
-        sources: Vec<Option<Source>>,
-        device: crate::runtime::DeviceName,
-    ) -> Result<()> {
+    fn submit(&self, id: u32, work: Work, sources: Vec<Option<Source>>, device: DeviceName) -> Result<()> {
         let cancelled = Arc::new(AtomicBool::new(false));
         lock(&self.cancelled).insert(id, cancelled.clone());
         let flags = self.cancelled.clone();
@@ -227,6 +222,19 @@ impl Bridge {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// The checked call, the GPU that its operands lie on and the device that it runs on.
+fn checked(
+    op: &str,
+    device: &str,
+    inputs: &[Option<InputArg>],
+    options: &Object,
+) -> Result<(Call, Option<usize>, DeviceName)> {
+    let raw = options_of(options).map_err(|error| Error::InvalidArgument(error.reason.to_string()))?;
+    let call = Call::new(op, metas_of(inputs)?, &raw)?;
+    let held = held_by(inputs)?;
+    Ok((call, held, choose(device, held)?.device))
 }
 
 fn metas_of(inputs: &[Option<InputArg>]) -> Result<Vec<Option<Meta>>> {
