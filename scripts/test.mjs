@@ -14,8 +14,9 @@ const files = (keep) =>
     .sort()
     .map((name) => join('__test__', name));
 
-/** Files with nothing that depends on the device. */
-const HOST_ONLY = /^(5|6|7)/;
+/** Files with nothing that depends on the device, and files that only a GPU can run. */
+const HOST_ONLY = /^(05|5|6|7)/;
+const GPU_ONLY = /^(11|35)/;
 
 /** @param {string[]} list @param {Record<string, string>} env */
 const nodeTests = (list, env) =>
@@ -34,7 +35,7 @@ const STEPS = [
   ['Rust tests', () => sh('cargo', ['test', '--locked', '--quiet'])],
   ['Rust tests without Node', () => sh('cargo', ['test', '--locked', '--quiet', '--no-default-features'])],
   ['C ABI library', () => sh('cargo', ['build', '--locked', '--release', '--no-default-features', '--target-dir', 'target/capi'])],
-  ['tests on cpu', () => nodeTests(files(() => true), { WARPWRIGHT_TEST_DEVICE: 'cpu' })],
+  ['tests on cpu', () => nodeTests(files((name) => !GPU_ONLY.test(name)), { WARPWRIGHT_TEST_DEVICE: 'cpu' })],
   ['benchmarks run', () => sh(process.execPath, ['bench/run.mjs', '--smoke', '--device', 'cpu'])],
   ['main job', () => sh(process.execPath, ['examples/digits/index.mjs', '--device', 'cpu'])],
   ['generated files are current', () => sh('git', ['diff', '--exit-code', '--stat', '--', ...generated()])],
