@@ -103,3 +103,35 @@ pub fn split_evenly(terms: usize, splits: usize) -> (usize, usize) {
     let each = terms.div_ceil(splits);
     (each, terms.div_ceil(each))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TILES: &[Tile] = &[
+        Tile { name: "large", rows: 128, columns: 128, threads: 256, resident: 2, peak: 0.2, half: 0.5 },
+        Tile { name: "small", rows: 32, columns: 32, threads: 64, resident: 8, peak: 0.14, half: 2.0 },
+    ];
+
+    fn chosen(rows: usize, columns: usize, depth: usize, batch: usize) -> Choice {
+        choose(TILES, &Work { rows, columns, depth, batch, size: 4 }, 132)
+    }
+
+    #[test]
+    fn large_results_take_large_tiles_and_few_outputs_split_their_sums() {
+        assert_eq!((chosen(8192, 8192, 1024, 1).tile.name, chosen(8192, 8192, 1024, 1).splits), ("large", 1));
+        assert_eq!((chosen(20, 20, 20, 1).tile.name, chosen(20, 20, 20, 1).splits), ("small", 1));
+        assert_eq!((chosen(32, 32, 64, 5000).tile.name, chosen(32, 32, 64, 5000).splits), ("small", 1));
+        assert!(chosen(64, 64, 65536, 1).splits >= 32);
+        assert!(chosen(8192, 8192, 1 << 20, 64).time.is_finite());
+    }
+
+    #[test]
+    fn splits_cover_all_terms_and_none_is_empty() {
+        for (terms, splits) in [(0, 4), (1, 1), (5, 4), (100, 7), (256, 256), (9, 8)] {
+            let (each, count) = split_evenly(terms, splits);
+            assert!(each >= 1 && (1..=splits).contains(&count), "{terms} {splits}");
+            assert!(each * count >= terms && (terms == 0 || each * (count - 1) < terms), "{terms} {splits}");
+        }
+    }
+}

@@ -40,17 +40,17 @@ impl Problem {
 
     /// Elements of a kernel.
     pub fn taps(&self) -> usize {
-        self.axes.iter().map(|axis| axis.kernel).product()
+        product(self.axes.map(|axis| axis.kernel))
     }
 
     /// Elements of one channel on the side that the kernel slides along.
     pub fn slid(&self) -> usize {
-        self.axes.iter().map(|axis| axis.input).product()
+        product(self.axes.map(|axis| axis.input))
     }
 
     /// Windows over one channel.
     pub fn windows(&self) -> usize {
-        self.axes.iter().map(|axis| axis.output).product()
+        product(self.axes.map(|axis| axis.output))
     }
 
     /// Whether the kernel is one element that lies on every element in turn.
@@ -62,6 +62,11 @@ impl Problem {
                 && (axis.stride == 1 || axis.output <= 1)
         })
     }
+}
+
+/// Sizes beside a 0 may be any.
+fn product(sizes: [usize; 3]) -> usize {
+    sizes.into_iter().fold(1, usize::saturating_mul)
 }
 
 /// The option `group`, which is at least 1.

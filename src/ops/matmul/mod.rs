@@ -130,7 +130,9 @@ impl Product {
         };
         let steps_a = broadcast_strides(batch_a, &batch);
         let steps_b = broadcast_strides(batch_b, &batch);
-        for (axis, &size) in batch.iter().enumerate() {
+        // Without elements there is nothing to walk through, and sizes beside a 0 may be any.
+        let walked = if product.dims.contains(&0) { 0 } else { batch.len() };
+        for (axis, &size) in batch.iter().enumerate().take(walked) {
             let c = c.as_ref().map_or(0, |steps| steps[axis]);
             product.join(BatchAxis { size, a: steps_a[axis] * m * k, b: steps_b[axis] * k * n, c });
         }
