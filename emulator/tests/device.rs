@@ -11,8 +11,9 @@ use warpwright_emulator::driver::abi::*;
 fn every_function_of_the_products_table_is_exported() {
     let table =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../src/driver/table.rs")).unwrap();
-    let wanted =
-        table.split('"').filter(|part| part.starts_with("cu") && !part.contains(char::is_whitespace));
+    let wanted = table
+        .split('"')
+        .filter(|part| part.starts_with("cu") && part.len() > 2 && !part.contains(char::is_whitespace));
     let missing: Vec<_> = wanted.filter(|name| !SYMBOLS.contains(name)).collect();
     assert_eq!(missing, Vec::<&str>::new());
 }

@@ -123,3 +123,16 @@ fn a_pool_without_threshold_gives_back_at_a_wait() {
     assert_eq!(cuStreamSynchronize(stream), 0);
     assert_eq!(info().0, 1 << 20);
 }
+
+#[test]
+fn a_kernel_that_uses_what_its_stream_has_freed() {
+    let machine = ready("");
+    let (function, stream) = (adder(), stream());
+    let address = got(|slot| cuMemAllocAsync(slot, 64, stream)).unwrap();
+    assert_eq!(cuMemsetD8Async(address, 0, 64, stream), 0);
+    assert_eq!(cuMemFreeAsync(address, stream), 0);
+    assert_eq!(add(function, address, 1, 1, stream), 0, "launches are not looked into");
+    assert_eq!(cuStreamSynchronize(stream), 700);
+    machine.found("kernel", "add_u32");
+    assert_eq!(cuMemsetD8Async(address, 0, 64, stream), 700);
+}

@@ -1,6 +1,30 @@
 //! The interpreter: blocks over the cores, warps in lockstep, lanes as vectors.
 
-use crate::{DeviceMemory, Fault, Kernel, Target};
+mod access;
+pub(crate) mod barrier;
+mod block;
+mod cx;
+pub(crate) mod inst;
+mod race;
+mod race_global;
+pub(crate) mod soft;
+pub(crate) mod sync;
+pub(crate) mod table;
+mod warp;
+
+use crate::memory::Table;
+use crate::{DeviceMemory, Fault, FaultKind, Kernel, Target};
+use block::{Block, Progress, Running};
+use cx::Cx;
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// Where shared and local memory lie in generic addresses.
+pub(crate) const SHARED_WINDOW: u64 = 0x1_0000_0000_0000;
+pub(crate) const LOCAL_WINDOW: u64 = 0x2_0000_0000_0000;
+pub(crate) const PARAM_WINDOW: u64 = 0x3_0000_0000_0000;
+pub(crate) const WINDOW_MASK: u64 = 0xffff_0000_0000_0000;
 
 /// Which checkers a launch runs with.
 #[derive(Clone, Debug)]
@@ -35,6 +59,90 @@ impl Default for Checks {
     }
 }
 
+/// One launch, as all its workers see it.
+pub(crate) struct Launch<'a> {
+    pub kernel: &'a Kernel,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub dynamic_shared: u32,
+    /// Offset of dynamic shared memory.
+    pub dynamic_start: u64,
+    pub params: &'a [u8],
+    pub memory: &'a DeviceMemory,
+    pub table: Table,
+    pub target: &'a Target,
+    pub checks: &'a Checks,
+    /// Addresses of the module's variables.
+    pub symbols: Vec<u64>,
+    pub global_races: race_global::GlobalRaces,
+    next: AtomicU64,
+    blocks: u64,
+    stop: AtomicBool,
+    fault: Mutex<Option<Fault>>,
+    executed: AtomicU64,
+}
+
+
+
+/// What a launch did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Statistics {
+    /// Instructions, each counted once for a whole warp.
+    pub warp_instructions: u64,
+}
+
+/// As `launch`; tells what it did.
+#[allow(clippy::too_many_arguments, reason = "the driver's launch has these")]
+pub fn launch_counted(
+    kernel: &Kernel,
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared: u32,
+    params: &[u8],
+    memory: &DeviceMemory,
+    target: &Target,
+    checks: &Checks,
+) -> Result<Statistics, Fault> {
+    check_shape(kernel, grid, block, dynamic_shared, params, target)?;
+    let blocks = grid.iter().map(|&n| u64::from(n)).product::<u64>();
+    let launch = Launch {
+        kernel,
+        grid,
+        block,
+        dynamic_shared,
+        dynamic_start: u64::from(kernel.static_shared).next_multiple_of(16),
+        params,
+        memory,
+        table: memory.table(),
+        target,
+        checks,
+        symbols: kernel.symbols(),
+        global_races: Default::default(),
+        next: AtomicU64::new(0),
+        blocks,
+        stop: AtomicBool::new(false),
+        fault: Mutex::new(None),
+        executed: AtomicU64::new(0),
+    };
+    let cores = if checks.threads == 0 { rayon::current_num_threads() } else { checks.threads };
+    let workers = (cores as u64).min(blocks).max(1);
+    if workers == 1 {
+        work(&launch);
+    } else {
+        rayon::scope(|scope| {
+            for _ in 1..workers {
+                scope.spawn(|_| work(&launch));
+            }
+            work(&launch);
+        });
+    }
+    let fault = launch.fault.lock().unwrap_or_else(|e| e.into_inner()).take();
+    match fault {
+        Some(fault) => Err(fault),
+        None => Ok(Statistics { warp_instructions: launch.executed.load(Relaxed) }),
+    }
+}
+
 /// Runs a kernel to its end. `params` is packed at the kernel's own offsets.
 #[allow(clippy::too_many_arguments, reason = "the driver's launch has these")]
 pub fn launch(
@@ -47,6 +155,73 @@ pub fn launch(
     target: &Target,
     checks: &Checks,
 ) -> Result<(), Fault> {
-    let _ = (kernel, grid, block, dynamic_shared, params, memory, target, checks);
-    todo!("the interpreter")
+    launch_counted(kernel, grid, block, dynamic_shared, params, memory, target, checks).map(|_| ())
+}
+
+fn check_shape(
+    kernel: &Kernel,
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared: u32,
+    params: &[u8],
+    target: &Target,
+) -> Result<(), Fault> {
+    let bad = |detail: String| {
+        let mut fault = Fault::plain(FaultKind::Launch, None, detail);
+        fault.kernel = kernel.name.clone();
+        Err(fault)
+    };
+    if grid.contains(&0) || block.contains(&0) || grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
+        return bad(format!("grid {grid:?} of blocks {block:?}"));
+    }
+    let threads = block.iter().map(|&n| u64::from(n)).product::<u64>();
+    if threads > u64::from(kernel.max_threads.min(target.max_threads_per_block)) || block[2] > 64 {
+        return bad(format!("{threads} threads in a block of a kernel for {}", kernel.max_threads));
+    }
+    let shared = u64::from(kernel.static_shared) + u64::from(dynamic_shared);
+    if shared > u64::from(target.shared_per_block) {
+        return bad(format!("{shared} bytes of shared memory"));
+    }
+    let needed = kernel.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
+    if params.len() < needed as usize {
+        return bad(format!("{} bytes of parameters instead of {needed}", params.len()));
+    }
+    Ok(())
+}
+
+/// Instructions after which a worker takes a further block beside one that does not end.
+const PATIENCE: u64 = 4_000_000;
+const RESIDENT: usize = 64;
+
+/// Takes blocks until none is left. A block that runs long may wait for a later one, so others
+/// run beside it in turn.
+fn work(launch: &Launch<'_>) {
+    let mut cx = Cx { launch, block: Block::default(), warp: Default::default(), fault: None, hint: 0 };
+    let mut running: VecDeque<Box<Running>> = VecDeque::new();
+    let mut spare: Vec<Box<Running>> = Vec::new();
+    let mut more = true;
+    while !launch.stop.load(Relaxed) {
+        if more && running.len() < RESIDENT {
+            let linear = launch.next.fetch_add(1, Relaxed);
+            more = linear < launch.blocks;
+            if more {
+                let mut block = spare.pop().unwrap_or_default();
+                block.start(launch, linear);
+                running.push_front(block);
+            }
+        }
+        let Some(mut block) = running.pop_front() else { break };
+        match block.advance(&mut cx, PATIENCE) {
+            Ok(Progress::Done) => {
+                launch.executed.fetch_add(block.executed, Relaxed);
+                spare.push(block);
+            }
+            Ok(Progress::More) => running.push_back(block),
+            Err(fault) => {
+                launch.stop.store(true, Relaxed);
+                let mut first = launch.fault.lock().unwrap_or_else(|e| e.into_inner());
+                first.get_or_insert(*fault);
+            }
+        }
+    }
 }

@@ -1,7 +1,18 @@
 //! PTX text to decoded kernels.
 
+mod allocate;
+pub(crate) mod ast;
+mod decode;
+mod lexer;
+mod lower;
+mod parser;
+
+use crate::exec::inst::Code;
 use crate::{DeviceMemory, Target};
-use std::sync::Arc;
+use ast::{Source, Space};
+use lexer::Problem;
+use lower::Lower;
+use std::sync::{Arc, Mutex};
 
 /// Why a module does not load, as the driver's error codes tell it apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,43 +44,21 @@ pub struct Param {
     pub align: u32,
 }
 
+/// A variable in device memory.
+struct Global {
+    name: String,
+    bytes: u64,
+    init: Vec<u8>,
+}
+
+/// Addresses of a module's variables; 0 before they are placed.
+type Symbols = Arc<Mutex<Vec<u64>>>;
+
 /// A loaded module.
 pub struct Module {
     kernels: Vec<Arc<Kernel>>,
-}
-
-impl Module {
-    /// Parses and decodes a module; its variables stay without memory until `place`.
-    pub fn load(text: &str, target: &Target) -> Result<Module, LoadError> {
-        let _ = (text, target);
-        Ok(Module { kernels: Vec::new() })
-    }
-
-    /// Gives the module's .global and .const variables memory and their initial values.
-    /// `launch` of a kernel that uses them before this is a fault.
-    pub fn place(&self, memory: &DeviceMemory) -> Result<(), LoadError> {
-        let _ = memory;
-        Ok(())
-    }
-
-    /// Frees what `place` took.
-    pub fn unload(&self, memory: &DeviceMemory) {
-        let _ = memory;
-    }
-
-    pub fn kernel(&self, name: &str) -> Option<Arc<Kernel>> {
-        self.kernels.iter().find(|kernel| kernel.name == name).cloned()
-    }
-
-    pub fn kernels(&self) -> &[Arc<Kernel>] {
-        &self.kernels
-    }
-
-    /// Address and size of a module variable (cuModuleGetGlobal).
-    pub fn global(&self, name: &str) -> Option<(u64, u64)> {
-        let _ = name;
-        None
-    }
+    globals: Vec<Global>,
+    symbols: Symbols,
 }
 
 /// A decoded kernel.
@@ -82,4 +71,180 @@ pub struct Kernel {
     pub static_shared: u32,
     /// From .maxntid; 1,024 without it.
     pub max_threads: u32,
+    pub(crate) code: Code,
+    symbols: Symbols,
+}
+
+impl std::fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Kernel({})", self.name)
+    }
+}
+
+impl Kernel {
+    pub(crate) fn symbols(&self) -> Vec<u64> {
+        self.symbols.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    /// Instructions after decoding, calls inlined.
+    pub fn instructions(&self) -> usize {
+        self.code.insts.len()
+    }
+}
+
+/// The number in sm_75 or sm_90a.
+pub(crate) fn target_number(name: &str) -> Option<u32> {
+    name.strip_prefix("sm_")?.trim_end_matches(['a', 'f']).parse().ok()
+}
+
+/// The least .target that has an instruction.
+pub(crate) fn needed_target(opcode: &str) -> u32 {
+    let has = |part: &str| opcode.split('.').any(|word| word == part);
+    let starts = |part: &str| opcode.starts_with(part);
+    if starts("cp.async.bulk") || starts("mbarrier.try_wait") || starts("wgmma") || starts("stmatrix") {
+        90
+    } else if starts("cp.async") || starts("redux") || starts("mbarrier") || has("NaN") || has("bf16") {
+        80
+    } else if starts("ldmatrix") || starts("tanh") {
+        75
+    } else {
+        0
+    }
+}
+
+fn refused(problem: Problem) -> LoadError {
+    let kind = if problem.unknown { LoadErrorKind::Unknown } else { LoadErrorKind::Syntax };
+    let log = format!(
+        "ptxas application ptx input, line {}; error   : {}\nptxas fatal   : Ptx assembly aborted due to errors",
+        problem.line, problem.message
+    );
+    LoadError { kind, log }
+}
+
+fn check_header(source: &Source<'_>, target: &Target) -> Result<(), LoadError> {
+    if source.version > target.max_version {
+        let (major, minor) = source.version;
+        let (most, least) = target.max_version;
+        let log = format!(
+            "ptxas application ptx input, line {}; fatal   : Unsupported .version {major}.{minor}; current version is '{most}.{least}'",
+            source.version_line
+        );
+        return Err(LoadError { kind: LoadErrorKind::Version, log });
+    }
+    let Some(number) = target_number(source.target) else {
+        let message = format!("Unknown .target '{}'", source.target);
+        return Err(refused(Problem::syntax(source.target_line, message)));
+    };
+    let exact = source.target.ends_with(['a', 'f']);
+    if number > target.cc || exact && number != target.cc {
+        let log = format!(
+            "ptxas fatal   : SM version specified by .target is higher than default SM version assumed ('{}' on 'sm_{}')",
+            source.target, target.cc
+        );
+        return Err(LoadError { kind: LoadErrorKind::Target, log });
+    }
+    Ok(())
+}
+
+fn kernel<'a>(
+    source: &'a Source<'a>,
+    function: &'a ast::Function<'a>,
+    text: &Arc<str>,
+    symbols: &Symbols,
+) -> Result<Kernel, Problem> {
+    let mut lower = Lower::new(source);
+    lower.line = function.line;
+    let params = lower.kernel(function)?;
+    let mut insts = lower.insts;
+    let found =
+        allocate::allocate(&mut insts, &lower.signatures, &lower.words, &lower.doubles, lower.preds);
+    let file = |number: u32| source.files.iter().find(|(n, _)| *n == number).map_or("", |(_, name)| name);
+    let sources =
+        lower.locations.iter().map(|&(line, number, at)| (line, format!("{}:{at}", file(number)))).collect();
+    let code = Code {
+        insts,
+        words: found.words,
+        doubles: found.doubles,
+        predicates: found.predicates,
+        word_presets: found.word_presets,
+        double_presets: found.double_presets,
+        narrow_shared: lower.narrow_shared,
+        text: text.clone(),
+        sources,
+    };
+    Ok(Kernel {
+        name: function.name.to_string(),
+        params,
+        registers: (found.pressure + 8).next_multiple_of(8).min(255),
+        local_bytes: lower.local_bytes.next_multiple_of(16) as u32,
+        static_shared: lower.shared_bytes as u32,
+        max_threads: function.max_threads,
+        code,
+        symbols: symbols.clone(),
+    })
+}
+
+impl Module {
+    /// Parses and decodes a module; its variables stay without memory until `place`.
+    pub fn load(text: &str, target: &Target) -> Result<Module, LoadError> {
+        let text: Arc<str> = Arc::from(text);
+        let source = parser::parse(&text).map_err(refused)?;
+        check_header(&source, target)?;
+        let symbols: Symbols = Arc::new(Mutex::new(vec![0; source.variables.len()]));
+        let mut kernels = Vec::new();
+        for function in source.functions.iter().filter(|function| function.entry && function.body.is_some()) {
+            kernels.push(Arc::new(kernel(&source, function, &text, &symbols).map_err(refused)?));
+        }
+        let globals = source
+            .variables
+            .iter()
+            .map(|variable| Global {
+                name: variable.name.to_string(),
+                // Shared variables have their place in each kernel.
+                bytes: if variable.space == Space::Shared { 0 } else { variable.bytes },
+                init: variable.init.clone(),
+            })
+            .collect();
+        Ok(Module { kernels, globals, symbols })
+    }
+
+    /// Gives the module's .global and .const variables memory and their initial values.
+    /// `launch` of a kernel that uses them before this is a fault.
+    pub fn place(&self, memory: &DeviceMemory) -> Result<(), LoadError> {
+        let mut symbols = self.symbols.lock().unwrap_or_else(|e| e.into_inner());
+        for (global, address) in self.globals.iter().zip(symbols.iter_mut()) {
+            if global.bytes == 0 || *address != 0 {
+                continue;
+            }
+            let place = memory.alloc(global.bytes).filter(|&place| {
+                memory.fill(place, 0, global.bytes).and_then(|()| memory.write(place, &global.init)).is_ok()
+            });
+            let log = || format!("no memory for variable '{}' of {} bytes", global.name, global.bytes);
+            *address = place.ok_or_else(|| LoadError { kind: LoadErrorKind::Memory, log: log() })?;
+        }
+        Ok(())
+    }
+
+    /// Frees what `place` took.
+    pub fn unload(&self, memory: &DeviceMemory) {
+        let mut symbols = self.symbols.lock().unwrap_or_else(|e| e.into_inner());
+        for address in symbols.iter_mut().filter(|address| **address != 0) {
+            memory.free(std::mem::take(address));
+        }
+    }
+
+    pub fn kernel(&self, name: &str) -> Option<Arc<Kernel>> {
+        self.kernels.iter().find(|kernel| kernel.name == name).cloned()
+    }
+
+    pub fn kernels(&self) -> &[Arc<Kernel>] {
+        &self.kernels
+    }
+
+    /// Address and size of a module variable (cuModuleGetGlobal).
+    pub fn global(&self, name: &str) -> Option<(u64, u64)> {
+        let index = self.globals.iter().position(|global| global.name == name)?;
+        let symbols = self.symbols.lock().unwrap_or_else(|e| e.into_inner());
+        Some((symbols[index], self.globals[index].bytes)).filter(|&(address, _)| address != 0)
+    }
 }

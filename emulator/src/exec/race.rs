@@ -1,0 +1,113 @@
+//! Which accesses to shared memory a barrier orders, and which race.
+//!
+//! Each warp counts the barriers that it passed; at a barrier the participants learn each
+//! other's counts. An access is ordered after an earlier one of another warp when it has learnt a
+//! count above the one that the earlier access was made at. Within a warp the warp's own count
+//! serves, which bar.warp.sync raises too.
+
+/// Kind, warp, count and lanes of an access in one word; 0 for none.
+#[derive(Clone, Copy, Default)]
+struct Access(u64);
+
+const ATOMIC: u64 = 1 << 63;
+const SET: u64 = 1 << 62;
+
+impl Access {
+    fn new(warp: u32, clock: u32, lane: usize, atomic: bool) -> Access {
+        let kind = if atomic { SET | ATOMIC } else { SET };
+        Access(kind | u64::from(warp) << 56 | u64::from(clock & 0xff_ffff) << 32 | 1 << lane)
+    }
+
+    #[inline(always)]
+    fn is(self, warp: u32, clock: u32) -> bool {
+        self.0 & !ATOMIC & (u64::MAX << 32) == SET | u64::from(warp) << 56 | u64::from(clock & 0xff_ffff) << 32
+    }
+
+    fn exists(self) -> bool {
+        self.0 != 0
+    }
+
+    fn warp(self) -> u32 {
+        (self.0 >> 56) as u32 & 0x1f
+    }
+
+    fn clock(self) -> u32 {
+        (self.0 >> 32) as u32 & 0xff_ffff
+    }
+
+    /// Whether a lane of a warp that has seen these counts is ordered after this access.
+    #[inline(always)]
+    fn ordered(self, me: u32, seen: &[u32], lane: usize) -> bool {
+        if !self.exists() {
+            return true;
+        }
+        let warp = self.warp();
+        if warp == me && self.0 as u32 & !(1 << lane) == 0 {
+            return true;
+        }
+        self.clock() < seen[warp as usize] & 0xff_ffff
+    }
+}
+
+/// The last accesses to one word (or byte) of shared memory.
+#[derive(Clone, Copy, Default)]
+pub struct Cell {
+    write: Access,
+    /// The latest reads by two different warps.
+    reads: [Access; 2],
+}
+
+/// Who makes an access.
+pub struct Actor<'a> {
+    pub warp: u32,
+    pub seen: &'a [u32],
+    pub atomic: bool,
+    pub check: bool,
+}
+
+impl Cell {
+    pub fn is_written(&self) -> bool {
+        self.write.exists()
+    }
+
+    /// Notes a read; false where it races with a write.
+    #[inline(always)]
+    pub fn read(&mut self, actor: &Actor<'_>, lane: usize) -> bool {
+        let clock = actor.seen[actor.warp as usize];
+        if self.reads[0].is(actor.warp, clock) {
+            self.reads[0].0 |= 1 << lane;
+        } else {
+            self.note_read(actor, clock, lane);
+        }
+        !actor.check
+            || self.write.ordered(actor.warp, actor.seen, lane)
+            || actor.atomic && self.write.0 & ATOMIC != 0
+    }
+
+    fn note_read(&mut self, actor: &Actor<'_>, clock: u32, lane: usize) {
+        let access = Access::new(actor.warp, clock, lane, actor.atomic);
+        if self.reads[1].is(actor.warp, clock) {
+            self.reads[1].0 |= 1 << lane;
+        } else if !self.reads[0].exists() || self.reads[0].warp() == actor.warp {
+            self.reads[0] = access;
+        } else if self.reads[0].ordered(actor.warp, actor.seen, lane) && self.reads[1].exists() {
+            // The older of the two tells nothing that the barrier did not.
+            self.reads[0] = self.reads[1];
+            self.reads[1] = access;
+        } else {
+            self.reads[1] = access;
+        }
+    }
+
+    /// Notes a write; false where it races with a read or with another write.
+    #[inline(always)]
+    pub fn write(&mut self, actor: &Actor<'_>, lane: usize) -> bool {
+        let clock = actor.seen[actor.warp as usize];
+        let fine = |a: Access| {
+            a.ordered(actor.warp, actor.seen, lane) || actor.atomic && a.0 & ATOMIC != 0
+        };
+        let good = !actor.check || fine(self.write) && self.reads.iter().all(|&read| fine(read));
+        self.write = Access::new(actor.warp, clock, lane, actor.atomic);
+        good
+    }
+}

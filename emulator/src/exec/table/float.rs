@@ -1,0 +1,158 @@
+//! Floating-point arithmetic.
+
+use super::{Row, row};
+use crate::exec::cx::Cx;
+use crate::exec::inst::{Flow, Inst};
+use crate::exec::soft::{
+    Round, add32, approximate, canon, flush, fma32, fma32_round, max32, max64, min32, min64, mul32,
+    saturate, saturate64, upper,
+};
+
+/// A float32 operation plain, with .ftz, with .sat and with both.
+macro_rules! binary {
+    ($($plain:literal $ftz:literal $sat:literal $both:literal $f:expr;)*) => {
+        &[$(
+            row($plain, "w:ww", |c, i, m| c.op2(i, m, $f)),
+            row($ftz, "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| flush($f(flush(a), flush(b))))),
+            row($sat, "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| saturate($f(a, b)))),
+            row($both, "w:ww", |c, i, m| {
+                c.op2(i, m, |a: f32, b: f32| saturate(flush($f(flush(a), flush(b)))))
+            }),
+        )*]
+    };
+}
+
+macro_rules! ternary {
+    ($($plain:literal $ftz:literal $sat:literal $both:literal $f:expr;)*) => {
+        &[$(
+            row($plain, "w:www", |c, i, m| c.op3(i, m, $f)),
+            row($ftz, "w:www", |c, i, m| {
+                c.op3(i, m, |a: f32, b: f32, d: f32| flush($f(flush(a), flush(b), flush(d))))
+            }),
+            row($sat, "w:www", |c, i, m| c.op3(i, m, |a: f32, b: f32, d: f32| saturate($f(a, b, d)))),
+            row($both, "w:www", |c, i, m| {
+                c.op3(i, m, |a: f32, b: f32, d: f32| saturate(flush($f(flush(a), flush(b), flush(d)))))
+            }),
+        )*]
+    };
+}
+
+pub const BINARY: &[Row] = binary! {
+    "add.f32 add.rn.f32" "add.ftz.f32 add.rn.ftz.f32" "add.sat.f32 add.rn.sat.f32" "add.ftz.sat.f32 add.rn.ftz.sat.f32" |a: f32, b: f32| canon(a + b);
+    "add.rz.f32" "add.rz.ftz.f32" "add.rz.sat.f32" "add.rz.ftz.sat.f32" |a, b| add32(a, b, Round::Zero);
+    "add.rm.f32" "add.rm.ftz.f32" "add.rm.sat.f32" "add.rm.ftz.sat.f32" |a, b| add32(a, b, Round::Down);
+    "add.rp.f32" "add.rp.ftz.f32" "add.rp.sat.f32" "add.rp.ftz.sat.f32" |a, b| add32(a, b, Round::Up);
+    "sub.f32 sub.rn.f32" "sub.ftz.f32 sub.rn.ftz.f32" "sub.sat.f32 sub.rn.sat.f32" "sub.ftz.sat.f32 sub.rn.ftz.sat.f32" |a: f32, b: f32| canon(a - b);
+    "sub.rz.f32" "sub.rz.ftz.f32" "sub.rz.sat.f32" "sub.rz.ftz.sat.f32" |a, b: f32| add32(a, -b, Round::Zero);
+    "sub.rm.f32" "sub.rm.ftz.f32" "sub.rm.sat.f32" "sub.rm.ftz.sat.f32" |a, b: f32| add32(a, -b, Round::Down);
+    "sub.rp.f32" "sub.rp.ftz.f32" "sub.rp.sat.f32" "sub.rp.ftz.sat.f32" |a, b: f32| add32(a, -b, Round::Up);
+    "mul.f32 mul.rn.f32" "mul.ftz.f32 mul.rn.ftz.f32" "mul.sat.f32 mul.rn.sat.f32" "mul.ftz.sat.f32 mul.rn.ftz.sat.f32" |a: f32, b: f32| canon(a * b);
+    "mul.rz.f32" "mul.rz.ftz.f32" "mul.rz.sat.f32" "mul.rz.ftz.sat.f32" |a, b| mul32(a, b, Round::Zero);
+    "mul.rm.f32" "mul.rm.ftz.f32" "mul.rm.sat.f32" "mul.rm.ftz.sat.f32" |a, b| mul32(a, b, Round::Down);
+    "mul.rp.f32" "mul.rp.ftz.f32" "mul.rp.sat.f32" "mul.rp.ftz.sat.f32" |a, b| mul32(a, b, Round::Up);
+};
+
+pub const TERNARY: &[Row] = ternary! {
+    "fma.rn.f32" "fma.rn.ftz.f32" "fma.rn.sat.f32" "fma.rn.ftz.sat.f32" |a, b, d| fma32(a, b, d);
+    "fma.rz.f32" "fma.rz.ftz.f32" "fma.rz.sat.f32" "fma.rz.ftz.sat.f32" |a, b, d| fma32_round(a, b, d, Round::Zero);
+    "fma.rm.f32" "fma.rm.ftz.f32" "fma.rm.sat.f32" "fma.rm.ftz.sat.f32" |a, b, d| fma32_round(a, b, d, Round::Down);
+    "fma.rp.f32" "fma.rp.ftz.f32" "fma.rp.sat.f32" "fma.rp.ftz.sat.f32" |a, b, d| fma32_round(a, b, d, Round::Up);
+};
+
+/// An approximate float32 function, without and with .ftz.
+macro_rules! unary {
+    ($($plain:literal $ftz:literal $f:expr;)*) => {
+        &[$(
+            row($plain, "w:w", |c, i, m| approximation(c, i, m, false, $f)),
+            row($ftz, "w:w", |c, i, m| approximation(c, i, m, true, $f)),
+        )*]
+    };
+}
+
+fn approximation(c: &mut Cx<'_>, i: &Inst, m: u32, ftz: bool, f: impl Fn(f64) -> f64) -> Flow {
+    let perturb = c.launch.checks.perturb_approximate;
+    c.op1(i, m, |a: f32| {
+        let a = if ftz { flush(a) } else { a };
+        let r = approximate(f(f64::from(a)), perturb);
+        if ftz { flush(r) } else { r }
+    })
+}
+
+/// div.approx: zero where the divisor is above 2^126, as documented.
+fn divide(a: f32, b: f32) -> f32 {
+    let huge = b.abs() > 2f32.powi(126) && b.is_finite();
+    if huge && a.is_finite() {
+        return if a.is_sign_negative() != b.is_sign_negative() { -0.0 } else { 0.0 };
+    }
+    canon(a / b)
+}
+
+fn min_nan(a: f32, b: f32) -> f32 {
+    if a.is_nan() || b.is_nan() { canon(f32::NAN) } else { min32(a, b) }
+}
+
+fn max_nan(a: f32, b: f32) -> f32 {
+    if a.is_nan() || b.is_nan() { canon(f32::NAN) } else { max32(a, b) }
+}
+
+pub const APPROXIMATE: &[Row] = unary! {
+    "ex2.approx.f32" "ex2.approx.ftz.f32" f64::exp2;
+    "lg2.approx.f32" "lg2.approx.ftz.f32" f64::log2;
+    "sin.approx.f32" "sin.approx.ftz.f32" f64::sin;
+    "cos.approx.f32" "cos.approx.ftz.f32" f64::cos;
+    "tanh.approx.f32" "tanh.approx.ftz.f32" f64::tanh;
+    "rcp.approx.f32" "rcp.approx.ftz.f32" |x| 1.0 / x;
+    "rsqrt.approx.f32" "rsqrt.approx.ftz.f32" |x: f64| 1.0 / x.sqrt();
+    "sqrt.approx.f32" "sqrt.approx.ftz.f32" f64::sqrt;
+};
+
+pub const EXACT: &[Row] = &[
+    row("min.f32", "w:ww", |c, i, m| c.op2(i, m, min32)),
+    row("max.f32", "w:ww", |c, i, m| c.op2(i, m, max32)),
+    row("min.ftz.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| min32(flush(a), flush(b)))),
+    row("max.ftz.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| max32(flush(a), flush(b)))),
+    row("min.NaN.f32", "w:ww", |c, i, m| c.op2(i, m, min_nan)),
+    row("max.NaN.f32", "w:ww", |c, i, m| c.op2(i, m, max_nan)),
+    row("min.ftz.NaN.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| min_nan(flush(a), flush(b)))),
+    row("max.ftz.NaN.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| max_nan(flush(a), flush(b)))),
+    row("abs.f32", "w:w", |c, i, m| c.op1(i, m, |a: u32| a & 0x7fff_ffff)),
+    row("neg.f32", "w:w", |c, i, m| c.op1(i, m, |a: u32| a ^ 0x8000_0000)),
+    row("abs.ftz.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| flush(a).abs())),
+    row("neg.ftz.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| -flush(a))),
+    row("copysign.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| b.copysign(a))),
+    row("div.rn.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| canon(a / b))),
+    row("div.rn.ftz.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| flush(canon(flush(a) / flush(b))))),
+    row("div.full.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| canon(a / b))),
+    row("div.full.ftz.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| flush(canon(flush(a) / flush(b))))),
+    row("div.approx.f32", "w:ww", |c, i, m| c.op2(i, m, divide)),
+    row("div.approx.ftz.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| flush(divide(flush(a), flush(b))))),
+    row("rcp.rn.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| canon(1.0 / a))),
+    row("rcp.rn.ftz.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| flush(canon(1.0 / flush(a))))),
+    row("sqrt.rn.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| canon(a.sqrt()))),
+    row("sqrt.rn.ftz.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| canon(flush(a).sqrt()))),
+    row("testp.finite.f32", "p:w", |c, i, m| {
+        let a = c.get::<f32>(i.s[0]);
+        let hit = (0..32).filter(|&l| f32::from_bits(a[l]).is_finite()).fold(0, |all, l| all | 1 << l);
+        c.put_pred(i.d[0], m, hit);
+        Flow::Next
+    }),
+];
+
+pub const DOUBLE: &[Row] = &[
+    row("add.f64 add.rn.f64", "d:dd", |c, i, m| c.op2(i, m, |a: f64, b: f64| a + b)),
+    row("sub.f64 sub.rn.f64", "d:dd", |c, i, m| c.op2(i, m, |a: f64, b: f64| a - b)),
+    row("mul.f64 mul.rn.f64", "d:dd", |c, i, m| c.op2(i, m, |a: f64, b: f64| a * b)),
+    row("fma.rn.f64", "d:ddd", |c, i, m| c.op3(i, m, f64::mul_add)),
+    row("div.rn.f64", "d:dd", |c, i, m| c.op2(i, m, |a: f64, b: f64| a / b)),
+    row("rcp.rn.f64", "d:d", |c, i, m| c.op1(i, m, |a: f64| 1.0 / a)),
+    row("sqrt.rn.f64", "d:d", |c, i, m| c.op1(i, m, f64::sqrt)),
+    row("rsqrt.approx.f64", "d:d", |c, i, m| c.op1(i, m, |a: f64| 1.0 / a.sqrt())),
+    row("rcp.approx.ftz.f64", "d:d", |c, i, m| c.op1(i, m, |a: f64| upper(1.0 / upper(a)))),
+    row("rsqrt.approx.ftz.f64", "d:d", |c, i, m| c.op1(i, m, |a: f64| upper(1.0 / upper(a).sqrt()))),
+    row("min.f64", "d:dd", |c, i, m| c.op2(i, m, min64)),
+    row("max.f64", "d:dd", |c, i, m| c.op2(i, m, max64)),
+    row("abs.f64", "d:d", |c, i, m| c.op1(i, m, |a: u64| a & !(1 << 63))),
+    row("neg.f64", "d:d", |c, i, m| c.op1(i, m, |a: u64| a ^ (1 << 63))),
+    row("copysign.f64", "d:dd", |c, i, m| c.op2(i, m, |a: f64, b: f64| b.copysign(a))),
+    row("add.sat.f64", "d:dd", |c, i, m| c.op2(i, m, |a: f64, b: f64| saturate64(a + b))),
+];
