@@ -139,7 +139,8 @@ fn parameters_in_one_block() {
     let extra = Array::from(&mut extra[..]);
     assert_eq!(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, Array::NULL, extra), 0);
     assert_eq!(read(device, 1), [3]);
-    size = 8;
+    let mut short = 8usize;
+    extra.set(3, &raw mut short as usize);
     assert_eq!(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, Array::NULL, extra), 1);
     assert_eq!(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, Array::NULL, Array::NULL), 1);
 }

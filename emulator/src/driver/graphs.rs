@@ -76,7 +76,7 @@ impl Driver {
     }
 
     /// Refuses a call that may wait for the card while a capture forbids it, which ends the capture.
-    pub fn refuse_unsafe_call(&mut self, _ordinal: usize) -> Outcome {
+    pub fn refuse_unsafe_call(&mut self) -> Outcome {
         let thread = current().id();
         let forbids = |capture: &&mut Capture| {
             !capture.broken

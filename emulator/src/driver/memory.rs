@@ -109,18 +109,18 @@ impl Driver {
 
 pub fn allocate(ordinal: usize, size: usize) -> Outcome<u64> {
     let mut driver = state();
-    driver.refuse_unsafe_call(ordinal)?;
+    driver.refuse_unsafe_call()?;
     driver.take(ordinal, size, false)
 }
 
 /// Frees memory after all work of its card, as the driver does.
-pub fn free(ordinal: usize, address: u64) -> Outcome {
+pub fn free(address: u64) -> Outcome {
     if address == 0 {
         return Ok(());
     }
     let owner = {
         let mut driver = state();
-        driver.refuse_unsafe_call(ordinal)?;
+        driver.refuse_unsafe_call()?;
         driver.freeable(address)?.ordinal
     };
     drain(owner)?;
@@ -285,7 +285,7 @@ pub fn fill(ordinal: usize, target: u64, byte: u8, size: usize, handle: Id) -> O
 
 /// A synchronous copy: on the legacy default stream, then a wait for it.
 pub fn blocking(ordinal: usize, submit: impl FnOnce() -> Outcome) -> Outcome {
-    state().refuse_unsafe_call(ordinal)?;
+    state().refuse_unsafe_call()?;
     submit()?;
     let stream = state().stream_id(ordinal, 0)?;
     synchronize(ordinal, stream)

@@ -66,7 +66,7 @@ impl From<LoadError> for Refusal {
 pub fn load(ordinal: usize, image: Image) -> Result<Id, Refusal> {
     let (target, memory) = {
         let mut driver = state();
-        driver.refuse_unsafe_call(ordinal)?;
+        driver.refuse_unsafe_call()?;
         (driver.target(), driver.cards[ordinal].memory.clone())
     };
     let text = match image {
@@ -87,7 +87,7 @@ pub fn load(ordinal: usize, image: Image) -> Result<Id, Refusal> {
 pub fn unload(ordinal: usize, id: Id) -> Outcome {
     {
         let mut driver = state();
-        driver.refuse_unsafe_call(ordinal)?;
+        driver.refuse_unsafe_call()?;
         if driver.modules.get(&id).is_none_or(|module| module.ordinal != ordinal) {
             return driver.stale("a module");
         }

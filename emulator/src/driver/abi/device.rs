@@ -62,8 +62,10 @@ pub extern "C" fn cuDeviceGet(device: Slot<c_int>, ordinal: c_int) -> Status {
 pub extern "C" fn cuDeviceGetName(name: Array<u8>, length: c_int, device: c_int) -> Status {
     on_card("cuDeviceGetName", device, |_| {
         let room = usize::try_from(length).ok().filter(|length| *length > 0).ok_or(INVALID_VALUE)?;
+        if name.is_null() {
+            return Err(INVALID_VALUE);
+        }
         let words = card::name(&state().config);
-        name.list(1)?;
         let shown = words.bytes().take(room - 1).chain([0]);
         shown.enumerate().for_each(|(index, byte)| name.set(index, byte));
         Ok(())
@@ -111,6 +113,8 @@ pub extern "C" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> Status {
             return state().stale::<()>("a primary context").map_err(|_| INVALID_CONTEXT);
         }
         if retained == 1 {
+            // A fault is no news to a context that ends.
+            let _ = drain(ordinal);
             end_context(ordinal);
         }
         state().cards[ordinal].retained -= 1;
@@ -126,10 +130,8 @@ pub extern "C" fn cuDevicePrimaryCtxReset_v2(device: c_int) -> Status {
     })
 }
 
-/// Ends a context after the work that was submitted to it.
+/// Ends a context. What is still queued never runs.
 fn end_context(ordinal: usize) {
-    // A fault is no news to a context that ends.
-    let _ = drain(ordinal);
     let _engine = queue::engine();
     let mut driver = state();
     if driver.cards[ordinal].active {
@@ -139,20 +141,28 @@ fn end_context(ordinal: usize) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxSetCurrent(context: Handle) -> Status {
-    plain("cuCtxSetCurrent", || {
+    let status = plain("cuCtxSetCurrent", || {
         let driver = state();
         if context != 0 && driver.card_of(context).is_none() {
             return driver.stale::<()>("a context").map_err(|_| INVALID_CONTEXT);
         }
         set_current(context);
         Ok(())
-    })
+    });
+    // A lasting failure on demand is the context's.
+    if is_sticky(status) {
+        let mut driver = state();
+        if let Some(ordinal) = driver.card_of(context) {
+            driver.poison(ordinal, status);
+        }
+    }
+    status
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxSynchronize() -> Status {
     bound("cuCtxSynchronize", |ordinal| {
-        state().refuse_unsafe_call(ordinal)?;
+        state().refuse_unsafe_call()?;
         drain(ordinal)?;
         super::super::memory::settle_pool(ordinal);
         Ok(())

@@ -58,7 +58,6 @@ pub extern "C" fn cuGraphGetNodes(graph: Handle, nodes: Array<Handle>, count: Sl
             return count.put(found.len());
         }
         let room = count.get().ok_or(INVALID_VALUE)?;
-        nodes.list(room.min(1))?;
         // Places beyond the number of nodes are cleared, as the driver does.
         (0..room).for_each(|index| nodes.set(index, found.get(index).copied().unwrap_or(0)));
         count.put(found.len().min(room))

@@ -20,7 +20,7 @@ pub extern "C" fn cuMemAlloc_v2(address: Slot<u64>, size: usize) -> Status {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemFree_v2(address: u64) -> Status {
-    bound("cuMemFree_v2", |ordinal| inner::free(ordinal, address))
+    bound("cuMemFree_v2", |_| inner::free(address))
 }
 
 #[unsafe(no_mangle)]
@@ -38,15 +38,15 @@ pub extern "C" fn cuMemHostAlloc(address: Slot<Handle>, size: usize, flags: c_ui
         if address.is_null() {
             return Err(INVALID_VALUE);
         }
-        state().refuse_unsafe_call(ordinal)?;
+        state().refuse_unsafe_call()?;
         address.put(host::allocate(ordinal, size, flags)?)
     })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemFreeHost(address: Handle) -> Status {
-    bound("cuMemFreeHost", |ordinal| {
-        state().refuse_unsafe_call(ordinal)?;
+    bound("cuMemFreeHost", |_| {
+        state().refuse_unsafe_call()?;
         host::release(address, true)
     })
 }
@@ -54,15 +54,15 @@ pub extern "C" fn cuMemFreeHost(address: Handle) -> Status {
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemHostRegister_v2(address: Handle, size: usize, flags: c_uint) -> Status {
     bound("cuMemHostRegister_v2", |ordinal| {
-        state().refuse_unsafe_call(ordinal)?;
+        state().refuse_unsafe_call()?;
         host::register(ordinal, address, size, flags)
     })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemHostUnregister(address: Handle) -> Status {
-    bound("cuMemHostUnregister", |ordinal| {
-        state().refuse_unsafe_call(ordinal)?;
+    bound("cuMemHostUnregister", |_| {
+        state().refuse_unsafe_call()?;
         host::release(address, false)
     })
 }

@@ -89,9 +89,9 @@ impl<T: Copy> Array<T> {
         Ok(unsafe { std::slice::from_raw_parts(self.0, count) }.to_vec())
     }
 
-    /// Changes one of the values.
+    /// Changes one of the values, of which the caller counts more than `index`.
     pub fn set(self, index: usize, value: T) {
-        // SAFETY: callers of this have read more than `index` values through `list`, so the place is live.
+        // SAFETY: not null, as each use has asked; by its prototype the caller passes as many places as it counts.
         unsafe { self.0.wrapping_add(index).write(value) };
     }
 }
