@@ -53,7 +53,10 @@ for (const [name, body] of Object.entries(bodies)) {
     const { before, after, statsBefore, statsAfter } = await evaluate(rounds(body), { flags, limit: 120_000 });
     const allowed = before * 1.1 + 16 * MB;
     assert.ok(after <= allowed, `grew from ${(before / MB).toFixed(0)} to ${(after / MB).toFixed(0)} MB`);
-    for (const name of onGpu ? ['used', 'allocations'] : []) assert.equal(statsAfter[name], statsBefore[name], name);
+    // A call given up before the first look may still have held memory then.
+    for (const name of onGpu ? ['used', 'allocations'] : []) {
+      assert.ok(statsAfter[name] <= statsBefore[name], `${name}: ${statsBefore[name]} before, ${statsAfter[name]} after`);
+    }
   });
 }
 

@@ -77,7 +77,8 @@ async function timeUpload(api, one, { device, once }) {
 async function timeDownload(api, one, { device, once }) {
   const { inputs: [tensor], dispose } = await makeOperands(api, one, device);
   try {
-    return await timeOnHost(() => tensor.getData(), { inFlight: inFlightFor(one, device), once });
+    const into = one.memory === 'pinned' ? api.allocPinned(one.type, tensor.size) : undefined;
+    return await timeOnHost(() => tensor.getData({ into }), { inFlight: inFlightFor(one, device), once });
   } finally {
     dispose();
   }

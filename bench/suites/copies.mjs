@@ -14,7 +14,7 @@ const BARS = /** @type {const} */ ({
  */
 function copy(op, bytes, memory, more) {
   const amount = bytes >= MIB ? `${bytes / MIB} MiB` : `${bytes} bytes`;
-  const where = op === 'upload' ? `from ${memory} memory` : 'to the host';
+  const where = `${op === 'upload' ? 'from' : 'to'} ${memory} memory`;
   return { name: `${op} ${amount} ${where}`, op, inputs: [[bytes / FLOAT_BYTES]], type: 'float32', memory, work: { bytes }, ...more };
 }
 
@@ -27,6 +27,7 @@ export default {
       copy('upload', mib * MIB, 'pinned', { bar: BARS.pinned }),
       copy('download', mib * MIB, 'pinned', { bar: BARS.pinned }),
       copy('upload', mib * MIB, 'plain', { bar: BARS.plain }),
+      copy('download', mib * MIB, 'plain', { bar: BARS.plain }),
     ]),
     cpu: [],
     smoke: [copy('upload', 64, 'pinned'), copy('upload', 64, 'plain'), copy('download', 64, 'pinned')],

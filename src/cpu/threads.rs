@@ -30,7 +30,7 @@ pub fn spawn(work: impl FnOnce() + Send + 'static) {
 pub fn copying<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     static POOL: OnceLock<rayon::ThreadPool> = OnceLock::new();
     let pool = POOL.get_or_init(|| {
-        let count = std::thread::available_parallelism().map_or(1, usize::from).min(4);
+        let count = std::thread::available_parallelism().map_or(1, usize::from).div_ceil(2).clamp(1, 8);
         let builder = rayon::ThreadPoolBuilder::new()
             .num_threads(count)
             .thread_name(|index| format!("ww-copy-{index}"));

@@ -104,7 +104,7 @@ impl Bridge {
         how: How,
     ) -> Result<()> {
         let (call, held, chosen) = checked(&op, &device, &inputs, &options)?;
-        let sources = self.sources(&inputs, &call.inputs, how.transfer)?;
+        let sources = self.sources(&inputs, &call.inputs, chosen, how.transfer)?;
         let work = match how.repeats {
             Some(repeats) => Work::Time { call, repeats: repeats as usize },
             None => Work::Run { call, keep: held.is_some() },
@@ -130,7 +130,7 @@ impl Bridge {
     pub fn upload(&self, id: u32, device: String, input: InputArg, transfer: bool) -> Result<()> {
         let meta = input.meta()?;
         let chosen = choose(&device, None)?.device;
-        let source = input.source(&meta, transfer, &self.gate)?;
+        let source = input.source(&meta, chosen, transfer, &self.gate)?;
         self.submit(id, Work::Upload, vec![Some(source)], chosen)
     }
 
@@ -192,11 +192,12 @@ impl Bridge {
         &self,
         inputs: &[Option<InputArg>],
         metas: &[Option<Meta>],
+        device: DeviceName,
         transfer: bool,
     ) -> Result<Vec<Option<Source>>> {
         let pairs = inputs.iter().zip(metas);
         let sources = pairs.map(|(input, meta)| match (input, meta) {
-            (Some(input), Some(meta)) => input.source(meta, transfer, &self.gate).map(Some),
+            (Some(input), Some(meta)) => input.source(meta, device, transfer, &self.gate).map(Some),
             _ => Ok(None),
         });
         sources.collect::<crate::Result<_>>().map_err(Into::into)

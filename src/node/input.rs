@@ -5,7 +5,7 @@
 
 use super::tensor::DeviceTensor;
 use crate::ops::{Meta, Raw};
-use crate::runtime::{Source, find_pinned};
+use crate::runtime::{DeviceName, Gpu, Source, find_pinned};
 use crate::shape::element_count;
 use crate::tensor::{HostBuffer, copy_bytes};
 use crate::{DType, Error, Result, Tensor, invalid, mismatch};
@@ -61,7 +61,13 @@ impl InputArg<'_> {
     }
 
     /// The operand's data for a queue. `transfer` says that no script can reach the buffer any more.
-    pub(super) fn source(&self, meta: &Meta, transfer: bool, gate: &Arc<Gate>) -> Result<Source> {
+    pub(super) fn source(
+        &self,
+        meta: &Meta,
+        device: DeviceName,
+        transfer: bool,
+        gate: &Arc<Gate>,
+    ) -> Result<Source> {
         if let Some(handle) = &self.handle {
             return Ok(Source::Tensor(handle.get()?));
         }
@@ -71,10 +77,16 @@ impl InputArg<'_> {
         {
             return Ok(Source::Pinned { slice, meta: meta.clone() });
         }
-        let mut buffer = HostBuffer::zeroed(bytes.len())?;
         if transfer && bytes.len() > SMALL {
-            return copy_elsewhere(bytes, buffer, meta, gate);
+            return copy_elsewhere(bytes, HostBuffer::for_overwrite(bytes.len())?, meta, gate);
         }
+        if let DeviceName::Cuda(ordinal) = device
+            && let Some(core) = Gpu::core_if_open(ordinal)
+            && let Some(staged) = core.stage(bytes)
+        {
+            return Ok(Source::Staged { staged, meta: meta.clone() });
+        }
+        let mut buffer = HostBuffer::for_overwrite(bytes.len())?;
         copy_bytes(buffer.bytes_mut(), bytes)?;
         Ok(Source::Tensor(Tensor::from_host(buffer, meta)))
     }

@@ -247,13 +247,16 @@ pub fn memory_stats(device: String) -> Result<MemoryStats> {
     })
 }
 
-/// Returns unused memory of a device to the driver.
+/// Returns unused memory of a device to the driver, or of the CPU to the system.
 #[napi]
 pub fn trim_memory(device: String) -> Result<()> {
-    if let runtime::DeviceName::Cuda(ordinal) = runtime::choose(&device, None)?.device
-        && let Some(core) = Gpu::core_if_open(ordinal)
-    {
-        core.trim_memory();
+    match runtime::choose(&device, None)?.device {
+        runtime::DeviceName::Cpu => crate::tensor::trim_host_memory(),
+        runtime::DeviceName::Cuda(ordinal) => {
+            if let Some(core) = Gpu::core_if_open(ordinal) {
+                core.trim_memory();
+            }
+        }
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::task::{Source, guarded};
 use crate::ops::Call;
+use crate::tensor::HostBuffer;
 use crate::{Error, Result, Tensor, invalid};
 use std::time::Instant;
 
@@ -35,13 +36,14 @@ impl Source {
             Source::Tensor(tensor) => Ok(tensor),
             Source::Pinned { slice, meta } => {
                 let size = meta.size() * meta.dtype.size();
-                let mut buffer = Tensor::host_buffer(&meta)?;
+                let mut buffer = HostBuffer::for_overwrite(size)?;
                 match slice.bytes(size) {
                     Some(bytes) => buffer.bytes_mut().copy_from_slice(bytes),
                     None => return invalid!("a pinned array is shorter than its dims {:?}", meta.dims),
                 }
                 Ok(Tensor::from_host(buffer, &meta))
             }
+            Source::Staged { staged, meta } => Ok(Tensor::from_host(staged.to_host()?, &meta)),
             Source::Coming { receiver, meta } => {
                 let buffer = receiver.recv().map_err(|_| {
                     Error::Internal("the copy of a transferred array did not finish".into())

@@ -4,7 +4,7 @@ use super::task::{Source, Task, Work, guarded, times_tensor};
 use crate::driver::{Event, device_count};
 use crate::kernels::Launcher;
 use crate::ops::Call;
-use crate::tensor::{DeviceCore, Download, HostBuffer};
+use crate::tensor::{DeviceCore, Download, HostBuffer, PinnedSlice};
 use crate::{Error, Result, Tensor, invalid};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Sender, channel};
@@ -185,19 +185,19 @@ struct Begun {
     /// Whether the results may be used before `ready`.
     early: bool,
     /// Page-locked memory that the device still reads.
-    keep: Vec<super::PinnedSlice>,
+    keep: Vec<PinnedSlice>,
 }
 
 enum Outcome {
     Device(Tensor),
-    Host { tensor: Tensor, download: Download, into: Option<super::PinnedSlice> },
+    Host { tensor: Tensor, download: Download },
     Times(Vec<(Event, Event)>),
 }
 
 impl Outcome {
-    fn host(tensor: Tensor, into: Option<super::PinnedSlice>) -> Result<Outcome> {
-        match tensor.begin_download()? {
-            Some(download) => Ok(Outcome::Host { tensor, download, into }),
+    fn host(tensor: Tensor, into: Option<PinnedSlice>) -> Result<Outcome> {
+        match tensor.begin_download(into)? {
+            Some(download) => Ok(Outcome::Host { tensor, download }),
             None => Ok(Outcome::Device(tensor)),
         }
     }
@@ -212,11 +212,11 @@ impl Outcome {
     fn finish(self) -> Result<Vec<Tensor>> {
         match self {
             Outcome::Device(tensor) => Ok(vec![tensor]),
-            Outcome::Host { download, into: Some(slice), .. } => {
-                download.finish_pinned(&slice.memory, slice.offset).map(|()| Vec::new())
+            Outcome::Host { download, .. } if download.is_pinned() => {
+                download.finish_pinned().map(|()| Vec::new())
             }
-            Outcome::Host { tensor, download, into: None } => {
-                let mut buffer = HostBuffer::zeroed(download.size())?;
+            Outcome::Host { tensor, download } => {
+                let mut buffer = HostBuffer::for_overwrite(download.size())?;
                 download.finish(buffer.bytes_mut())?;
                 Ok(vec![Tensor::from_host(buffer, tensor.meta())])
             }
@@ -255,7 +255,7 @@ impl Source {
     fn into_device(
         self,
         core: &Arc<DeviceCore>,
-        keep: &mut Vec<super::PinnedSlice>,
+        keep: &mut Vec<PinnedSlice>,
         upload: bool,
     ) -> Result<Tensor> {
         match self {
@@ -266,9 +266,21 @@ impl Source {
                 keep.push(slice);
                 Ok(tensor)
             }
+            Source::Staged { staged, meta } if staged.is_on(core) => {
+                let tensor = Tensor::device(core, &meta)?;
+                staged.upload(tensor.device_view(core)?.ptr)?;
+                Ok(tensor)
+            }
             other => {
                 let tensor = other.into_tensor()?;
-                if upload { tensor.to_device(core) } else { Ok(tensor) }
+                if !upload {
+                    return Ok(tensor);
+                }
+                let moved = tensor.to_device(core)?;
+                if tensor.core().is_none() {
+                    core.reserve_staging(tensor.byte_size())?;
+                }
+                Ok(moved)
             }
         }
     }

@@ -8,7 +8,7 @@ mod task;
 
 pub use devices::{Choice, DeviceInfo, DeviceName, GpuStatus, choose, device_list, gpu_status};
 pub use gpu::Gpu;
-pub use pinned::{HostBlock, PinnedSlice, allocate_pinned, find_pinned};
+pub use pinned::{HostBlock, allocate_pinned, find_pinned};
 pub use task::{Source, Task, Work};
 
 use crate::ops::{Call, Meta, Raw};

@@ -4,7 +4,7 @@ use super::devices::{DeviceName, choose};
 use super::gpu::Gpu;
 use crate::Result;
 use crate::driver::PinnedMemory;
-use crate::tensor::HostBuffer;
+use crate::tensor::{HostBuffer, PinnedSlice};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -57,22 +57,6 @@ pub fn allocate_pinned(size: usize) -> Result<HostBlock> {
             registry().insert(memory.as_ptr() as usize, memory.clone());
             Ok(HostBlock::Pinned(memory))
         }
-    }
-}
-
-/// Part of a page-locked block; keeps the block alive.
-#[derive(Clone)]
-pub struct PinnedSlice {
-    /// The block.
-    pub memory: Arc<PinnedMemory>,
-    /// First byte.
-    pub offset: usize,
-}
-
-impl PinnedSlice {
-    /// The bytes of the slice, if the block holds that many.
-    pub fn bytes(&self, size: usize) -> Option<&[u8]> {
-        self.memory.bytes().get(self.offset..self.offset.checked_add(size)?)
     }
 }
 

@@ -2,9 +2,8 @@
 
 use super::devices::DeviceName;
 use super::gpu::Gpu;
-use super::pinned::PinnedSlice;
 use crate::ops::{Call, Meta};
-use crate::tensor::HostBuffer;
+use crate::tensor::{HostBuffer, PinnedSlice, Staged};
 use crate::{Error, Result, Tensor};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +17,13 @@ pub enum Source {
     Pinned {
         /// The memory.
         slice: PinnedSlice,
+        /// Element type and dims.
+        meta: Meta,
+    },
+    /// Elements copied to page-locked blocks of the GPU that they go to.
+    Staged {
+        /// The blocks.
+        staged: Staged,
         /// Element type and dims.
         meta: Meta,
     },

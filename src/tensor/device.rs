@@ -1,5 +1,6 @@
 //! A device's memory and stream, and tensors' buffers on it.
 
+use super::host::HostBuffer;
 use super::pool::{MemoryStats, Pool};
 use super::staging::{CHUNK, Staging, copy_bytes};
 use crate::driver::{Context, DeviceMemory, DevicePtr, Event, PinnedMemory, Stream};
@@ -75,25 +76,42 @@ impl DeviceCore {
         Ok(())
     }
 
+    /// Makes room for `stage` to take that many bytes at the next call. May allocate pinned memory, which is slow.
+    pub fn reserve_staging(&self, size: usize) -> Result<()> {
+        self.staging.reserve(size)
+    }
+
+    /// Copies plain bytes into kept pinned blocks; `None` when too few are kept. Makes no slow driver call.
+    pub fn stage(self: &Arc<Self>, source: &[u8]) -> Option<Staged> {
+        let mut blocks = self.staging.take_kept(source.len())?;
+        for (block, piece) in blocks.iter_mut().zip(source.chunks(CHUNK)) {
+            copy_bytes(&mut block.bytes_mut()[..piece.len()], piece).ok()?;
+        }
+        Some(Staged { core: self.clone(), blocks, size: source.len() })
+    }
+
     /// Begins copying device bytes to the host after all work submitted so far.
     pub fn begin_download(
         self: &Arc<Self>,
         source: Arc<DeviceBuffer>,
         offset: u64,
         size: usize,
+        into: Option<PinnedSlice>,
     ) -> Result<Download> {
         if offset.checked_add(size as u64).is_none_or(|end| end > source.size() as u64) {
             return Err(Error::Internal(format!("{size} bytes at {offset} of a block of {}", source.size())));
         }
         let mut early = None;
-        if size > 0 && size <= EARLY {
+        if let Some(slice) = &into {
+            self.stream.download(&slice.memory, slice.offset, source.ptr().offset(offset), size)?;
+        } else if size > 0 && size <= EARLY {
             let block = self.staging.take(size)?;
             self.stream.download(&block, 0, source.ptr().offset(offset), size)?;
             early = Some(block);
         }
         let ready = Event::new(&self.context)?;
         ready.record(&self.stream)?;
-        Ok(Download { core: self.clone(), source, offset, size, ready, early })
+        Ok(Download { core: self.clone(), source, offset, size, ready, early, into })
     }
 
     /// Reads device bytes after all work submitted so far. Blocks.
@@ -120,6 +138,7 @@ pub struct Download {
     size: usize,
     ready: Event,
     early: Option<PinnedMemory>,
+    into: Option<PinnedSlice>,
 }
 
 impl Download {
@@ -148,9 +167,11 @@ impl Download {
         let staging = &self.core.staging;
         let downloads = &self.core.downloads;
         let mut pending: Option<(Event, PinnedMemory, &mut [u8])> = None;
-        for (index, piece) in target.chunks_mut(CHUNK).enumerate() {
+        // Small enough that copying out starts early, large enough that an event per piece does not matter.
+        let piece_size = (self.size / 8).next_power_of_two().clamp(EARLY, CHUNK);
+        for (index, piece) in target.chunks_mut(piece_size).enumerate() {
             let block = staging.take(piece.len())?;
-            let from = self.source.ptr().offset(self.offset + (index * CHUNK) as u64);
+            let from = self.source.ptr().offset(self.offset + (index * piece_size) as u64);
             downloads.download(&block, 0, from, piece.len())?;
             let event = Event::new(&self.core.context)?;
             event.record(downloads)?;
@@ -161,12 +182,14 @@ impl Download {
         pending.map_or(Ok(()), |last| collect(staging, last))
     }
 
-    /// Waits and copies straight into pinned memory that the caller owns.
-    pub fn finish_pinned(self, target: &PinnedMemory, offset: usize) -> Result<()> {
-        self.ready.synchronize()?;
-        let from = self.source.ptr().offset(self.offset);
-        self.core.downloads.download(target, offset, from, self.size)?;
-        self.core.downloads.synchronize()
+    /// Whether the data goes to pinned memory that the caller gave.
+    pub fn is_pinned(&self) -> bool {
+        self.into.is_some()
+    }
+
+    /// Waits until the data is in the pinned memory that the caller gave.
+    pub fn finish_pinned(self) -> Result<()> {
+        self.ready.synchronize()
     }
 }
 
@@ -175,6 +198,64 @@ fn collect(staging: &Staging, (event, block, piece): (Event, PinnedMemory, &mut 
     copy_bytes(piece, &block.bytes()[..piece.len()])?;
     staging.give(block);
     Ok(())
+}
+
+/// Page-locked memory of a caller and the first byte to use. Keeps the memory alive.
+#[derive(Clone)]
+pub struct PinnedSlice {
+    /// The block.
+    pub memory: Arc<PinnedMemory>,
+    /// First byte.
+    pub offset: usize,
+}
+
+impl PinnedSlice {
+    /// The bytes of the slice, if the block holds that many.
+    pub fn bytes(&self, size: usize) -> Option<&[u8]> {
+        self.memory.bytes().get(self.offset..self.offset.checked_add(size)?)
+    }
+}
+
+/// Bytes in pinned blocks, on their way to a device.
+pub struct Staged {
+    core: Arc<DeviceCore>,
+    blocks: Vec<PinnedMemory>,
+    size: usize,
+}
+
+impl Staged {
+    /// Whether the blocks belong to that device.
+    pub fn is_on(&self, core: &Arc<DeviceCore>) -> bool {
+        Arc::ptr_eq(&self.core, core)
+    }
+
+    /// Enqueues the copies to the device.
+    pub fn upload(mut self, target: DevicePtr) -> Result<()> {
+        for (index, block) in std::mem::take(&mut self.blocks).into_iter().enumerate() {
+            let start = index * CHUNK;
+            let size = (self.size - start).min(CHUNK);
+            self.core.stream.upload(target.offset(start as u64), &block, 0, size)?;
+            self.core.staging.keep_busy(&self.core.stream, block)?;
+        }
+        Ok(())
+    }
+
+    /// The bytes as plain memory.
+    pub fn to_host(&self) -> Result<HostBuffer> {
+        let mut buffer = HostBuffer::for_overwrite(self.size)?;
+        for (piece, block) in buffer.bytes_mut().chunks_mut(CHUNK).zip(&self.blocks) {
+            piece.copy_from_slice(&block.bytes()[..piece.len()]);
+        }
+        Ok(buffer)
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        for block in self.blocks.drain(..) {
+            self.core.staging.give(block);
+        }
+    }
 }
 
 /// A block of a device's pool; goes back to it when dropped.

@@ -7,8 +7,8 @@ mod staging;
 #[cfg(test)]
 mod tests;
 
-pub use device::{DeviceBuffer, DeviceCore, DeviceView, Download};
-pub use host::{HostBuffer, HostView, HostViewMut, host_memory_stats};
+pub use device::{DeviceBuffer, DeviceCore, DeviceView, Download, PinnedSlice, Staged};
+pub use host::{HostBuffer, HostView, HostViewMut, host_memory_stats, trim_host_memory};
 pub use pool::MemoryStats;
 pub use staging::copy_bytes;
 
@@ -45,7 +45,7 @@ impl Tensor {
         if element_count("tensor", &meta.dims)? * dtype.size() != bytes.len() {
             return mismatch!("tensor: dims {:?} of {dtype} do not hold {} bytes", meta.dims, bytes.len());
         }
-        let mut buffer = HostBuffer::zeroed(bytes.len())?;
+        let mut buffer = HostBuffer::for_overwrite(bytes.len())?;
         buffer.bytes_mut().copy_from_slice(bytes);
         Ok(Tensor::from_host(buffer, &meta))
     }
@@ -149,22 +149,22 @@ impl Tensor {
 
     /// A copy on the host. Blocks until the work that makes the tensor is done.
     pub fn to_host(&self) -> Result<Tensor> {
-        match self.begin_download()? {
+        match self.begin_download(None)? {
             None => Ok(self.clone()),
             Some(download) => {
-                let mut buffer = HostBuffer::zeroed(download.size())?;
+                let mut buffer = HostBuffer::for_overwrite(download.size())?;
                 download.finish(buffer.bytes_mut())?;
                 Ok(Tensor::from_host(buffer, &self.meta))
             }
         }
     }
 
-    /// Begins a copy to the host; `None` when the tensor is there already.
-    pub fn begin_download(&self) -> Result<Option<Download>> {
+    /// Begins a copy to the host, into pinned memory when given; `None` when the tensor is there already.
+    pub fn begin_download(&self, into: Option<PinnedSlice>) -> Result<Option<Download>> {
         match &self.data {
             Data::Host(_) => Ok(None),
             Data::Device(buffer) => {
-                buffer.core().begin_download(buffer.clone(), 0, self.byte_size()).map(Some)
+                buffer.core().begin_download(buffer.clone(), 0, self.byte_size(), into).map(Some)
             }
         }
     }
@@ -175,7 +175,7 @@ impl Tensor {
             Data::Host(buffer) => match Arc::try_unwrap(buffer) {
                 Ok(buffer) => Ok(buffer),
                 Err(shared) => {
-                    let mut copy = HostBuffer::zeroed(shared.bytes().len())?;
+                    let mut copy = HostBuffer::for_overwrite(shared.bytes().len())?;
                     copy.bytes_mut().copy_from_slice(shared.bytes());
                     Ok(copy)
                 }

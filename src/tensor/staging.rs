@@ -12,7 +12,7 @@ pub const CHUNK: usize = 8 << 20;
 /// Blocks in flight before the copying thread waits.
 const DEPTH: usize = 4;
 /// Pinned bytes kept for reuse.
-const KEEP: usize = 128 << 20;
+const KEEP: usize = 256 << 20;
 
 #[derive(Default)]
 struct State {
@@ -58,6 +58,41 @@ impl Staging {
         }
     }
 
+    /// Blocks that hold `size` bytes in pieces of [`CHUNK`], when enough are kept; allocates nothing.
+    pub fn take_kept(&self, size: usize) -> Option<Vec<PinnedMemory>> {
+        // A fault of the device shows at the next call as well.
+        let _ = self.reap(usize::MAX);
+        self.with(|state| {
+            let mut taken = Vec::with_capacity(size.div_ceil(CHUNK));
+            for start in (0..size).step_by(CHUNK) {
+                let class = class_of((size - start).min(CHUNK));
+                let Some(index) = state.free.iter().position(|block| block.size() == class) else {
+                    state.free.append(&mut taken);
+                    return None;
+                };
+                taken.push(state.free.swap_remove(index));
+            }
+            state.kept -= taken.iter().map(PinnedMemory::size).sum::<usize>();
+            Some(taken)
+        })
+    }
+
+    /// Allocates blocks so that the next `take_kept` of that size, within what is kept at all, finds them.
+    pub fn reserve(&self, size: usize) -> Result<()> {
+        let size = size.min(KEEP / 2);
+        let tail = size % CHUNK;
+        for (class, wanted) in [(CHUNK, size / CHUNK), (class_of(tail), usize::from(tail > 0))] {
+            let held = self.with(|state| {
+                let busy = state.busy.iter().map(|(_, block)| block);
+                state.free.iter().chain(busy).filter(|block| block.size() == class).count()
+            });
+            for _ in held..wanted {
+                self.give(PinnedMemory::new(&self.context, class)?);
+            }
+        }
+        Ok(())
+    }
+
     /// Takes back a block that no device work uses any more.
     pub fn give(&self, block: PinnedMemory) {
         self.with(|state| {
@@ -68,12 +103,18 @@ impl Staging {
         });
     }
 
-    /// Takes back a block once the work submitted to the stream so far is done.
+    /// Takes back a block once the work submitted to the stream so far is done; waits while many are in flight.
     pub fn give_after(&self, stream: &Stream, block: PinnedMemory) -> Result<()> {
+        self.keep_busy(stream, block)?;
+        self.reap(DEPTH)
+    }
+
+    /// Takes back a block once the work submitted to the stream so far is done, without waiting.
+    pub fn keep_busy(&self, stream: &Stream, block: PinnedMemory) -> Result<()> {
         let event = Event::new(&self.context)?;
         event.record(stream)?;
         self.with(|state| state.busy.push_back((event, block)));
-        self.reap(DEPTH)
+        Ok(())
     }
 
     /// Collects finished blocks and waits while more than `allowed` are in flight.
@@ -107,9 +148,23 @@ impl Staging {
     }
 }
 
+/// Zeroes bytes with several threads when there are many.
+pub fn fill_zero(target: &mut [u8]) {
+    if target.len() <= 2 * PIECE {
+        target.fill(0);
+        return;
+    }
+    crate::cpu::copying(|| {
+        use rayon::prelude::*;
+        target.par_chunks_mut(PIECE).for_each(|piece| piece.fill(0));
+    });
+}
+
+/// Share of one thread when several copy.
+const PIECE: usize = 1 << 20;
+
 /// Copies bytes with several threads when there are many.
 pub fn copy_bytes(target: &mut [u8], source: &[u8]) -> Result<()> {
-    const PIECE: usize = 1 << 20;
     if target.len() != source.len() {
         return Err(Error::Internal(format!("copy of {} bytes into {}", source.len(), target.len())));
     }

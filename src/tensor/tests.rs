@@ -188,7 +188,8 @@ fn uploads_go_in_pieces_and_arrive_in_order() {
         let before = driver.calls("cuMemcpyDtoHAsync_v2");
         let back = there.to_host().unwrap();
         assert!(bytes_of(&back) == bytes, "{size} bytes differ");
-        assert_eq!(driver.calls("cuMemcpyDtoHAsync_v2") - before, size.div_ceil(CHUNK), "{size}");
+        let piece = (size / 8).next_power_of_two().clamp(MB, CHUNK);
+        assert_eq!(driver.calls("cuMemcpyDtoHAsync_v2") - before, size.div_ceil(piece), "{size}");
     }
     close(&driver, core);
 }
@@ -203,12 +204,12 @@ fn the_source_is_free_when_an_upload_returns() {
     let expected = source.clone();
     source.fill(0);
     let mut target = vec![0; 7 * CHUNK];
-    core.begin_download(memory.clone(), 0, 7 * CHUNK).unwrap().finish(&mut target).unwrap();
+    core.begin_download(memory.clone(), 0, 7 * CHUNK, None).unwrap().finish(&mut target).unwrap();
     assert!(target == expected);
     // Seven pieces, but only so many blocks as may be in flight and one to fill.
     assert!(driver.live().pinned <= 6, "{}", driver.live().pinned);
     let mut part = vec![0; 1000];
-    core.begin_download(memory.clone(), 12_345, 1000).unwrap().finish(&mut part).unwrap();
+    core.begin_download(memory.clone(), 12_345, 1000, None).unwrap().finish(&mut part).unwrap();
     assert!(part == expected[12_345..13_345]);
     let mut read = vec![0; CHUNK + 9];
     core.read(memory.ptr(), &mut read).unwrap();
@@ -218,12 +219,34 @@ fn the_source_is_free_when_an_upload_returns() {
 }
 
 #[test]
+fn staged_bytes_wait_in_kept_blocks() {
+    let driver = FakeDriver::install(Config::default());
+    let core = DeviceCore::open(0).unwrap();
+    let bytes = pattern(2 * CHUNK + 100);
+    assert!(core.stage(&bytes).is_none(), "nothing is kept yet");
+    core.reserve_staging(bytes.len()).unwrap();
+    assert_eq!(driver.live().pinned, 3);
+    core.reserve_staging(bytes.len()).unwrap();
+    assert_eq!(driver.live().pinned, 3, "enough is kept already");
+    let staged = core.stage(&bytes).unwrap();
+    assert!(staged.is_on(&core) && core.stage(&bytes).is_none(), "the blocks are taken");
+    assert!(staged.to_host().unwrap().bytes() == bytes);
+    let memory = Arc::new(core.allocate(bytes.len()).unwrap());
+    staged.upload(memory.ptr()).unwrap();
+    let mut target = vec![0; bytes.len()];
+    core.begin_download(memory, 0, bytes.len(), None).unwrap().finish(&mut target).unwrap();
+    assert!(target == bytes);
+    assert!(core.stage(&bytes).is_some(), "the blocks came back");
+    close(&driver, core);
+}
+
+#[test]
 fn small_results_come_early_and_show_the_moment_they_were_asked_for() {
     let driver = FakeDriver::install(Config::default());
     let core = DeviceCore::open(0).unwrap();
     let memory = Arc::new(core.allocate(64).unwrap());
     core.stream().fill(memory.ptr(), 1, 64).unwrap();
-    let download = core.begin_download(memory.clone(), 0, 64).unwrap();
+    let download = core.begin_download(memory.clone(), 0, 64, None).unwrap();
     assert_eq!((download.size(), driver.calls("cuMemcpyDtoHAsync_v2")), (64, 1));
     core.stream().fill(memory.ptr(), 2, 64).unwrap();
     let mut target = [0; 64];
@@ -240,16 +263,15 @@ fn downloads_check_their_range_and_target() {
     let core = DeviceCore::open(0).unwrap();
     let memory = Arc::new(core.allocate(1024).unwrap());
     for (offset, size) in [(0, 1025), (1024, 1), (u64::MAX, 2)] {
-        assert_eq!(core.begin_download(memory.clone(), offset, size).err().unwrap().code(), "INTERNAL");
+        assert_eq!(core.begin_download(memory.clone(), offset, size, None).err().unwrap().code(), "INTERNAL");
     }
     for wrong in [0, 1023, 1025] {
-        let download = core.begin_download(memory.clone(), 0, 1024).unwrap();
+        let download = core.begin_download(memory.clone(), 0, 1024, None).unwrap();
         assert_eq!(download.finish(&mut vec![0; wrong]).err().unwrap().code(), "INTERNAL");
     }
-    let block = PinnedMemory::new(core.context(), 100).unwrap();
-    let download = core.begin_download(memory.clone(), 0, 64).unwrap();
-    assert_eq!(download.finish_pinned(&block, 50).err().unwrap().code(), "INTERNAL");
-    drop((memory, block));
+    let into = PinnedSlice { memory: Arc::new(PinnedMemory::new(core.context(), 100).unwrap()), offset: 50 };
+    assert_eq!(core.begin_download(memory.clone(), 0, 64, Some(into)).err().unwrap().code(), "INTERNAL");
+    drop(memory);
     close(&driver, core);
 }
 
@@ -259,9 +281,10 @@ fn downloads_into_pinned_memory_use_no_staging() {
     let core = DeviceCore::open(0).unwrap();
     let bytes = pattern(3 * MB);
     let tensor = host(&bytes).to_device(&core).unwrap();
-    let block = PinnedMemory::new(core.context(), 3 * MB + 8).unwrap();
+    let block = Arc::new(PinnedMemory::new(core.context(), 3 * MB + 8).unwrap());
     let blocks = driver.calls("cuMemHostRegister_v2");
-    tensor.begin_download().unwrap().unwrap().finish_pinned(&block, 8).unwrap();
+    let into = PinnedSlice { memory: block.clone(), offset: 8 };
+    tensor.begin_download(Some(into)).unwrap().unwrap().finish_pinned().unwrap();
     assert!(block.bytes()[8..] == bytes);
     assert_eq!(driver.calls("cuMemHostRegister_v2"), blocks);
     drop((tensor, block));
@@ -273,7 +296,7 @@ fn a_download_that_nobody_finishes_frees_its_block_after_the_copy() {
     let driver = FakeDriver::install(Config::default());
     let core = DeviceCore::open(0).unwrap();
     let tensor = host(&pattern(100)).to_device(&core).unwrap();
-    drop(tensor.begin_download().unwrap());
+    drop(tensor.begin_download(None).unwrap());
     drop(tensor);
     close(&driver, core);
 }

@@ -98,8 +98,9 @@ fn everything(seen: &mut Option<Arc<Context>>) -> Result<()> {
     core.stream().copy(copy.ptr(), second.device_view(&core)?.ptr, 1000)?;
     core.stream().fill(copy.ptr().offset(1000), 9, 24)?;
     core.stream().fill(copy.ptr().offset(1000), 7, 24)?;
-    let block = PinnedMemory::new(core.context(), LARGE)?;
-    core.begin_download(copy.clone(), 0, LARGE)?.finish_pinned(&block, 0)?;
+    let block = Arc::new(PinnedMemory::new(core.context(), LARGE)?);
+    let into = PinnedSlice { memory: block.clone(), offset: 0 };
+    core.begin_download(copy.clone(), 0, LARGE, Some(into))?.finish_pinned()?;
     let expected = [&small, &[7; 24][..], &large[1024..]].concat();
     assert!(block.bytes() == expected);
     let mut read = vec![0; 1024];
