@@ -211,7 +211,7 @@ export declare function resolveDevice(device: string): string
 /** Sets the limit in bytes on a GPU's tensors and intermediate values; 0 lifts it. */
 export declare function setMemoryLimit(device: string, bytes: number): void
 
-/** Returns unused memory of a device to the driver. */
+/** Returns unused memory of a device to the driver, or of the CPU to the system. */
 export declare function trimMemory(device: string): void
 
 /** The package's version. */

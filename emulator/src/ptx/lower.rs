@@ -291,7 +291,9 @@ impl<'a> Lower<'a> {
                 None if *name == "WARP_SZ" => Preset::Value(32),
                 None => match Special::parse(name) {
                     Some(special) => Preset::Special(special),
-                    None if name.starts_with('%') => return self.unknown(format!("unknown register '{name}'")),
+                    None if name.starts_with('%') && !name.ends_with(|c: char| c.is_ascii_digit()) => {
+                        return self.unknown(format!("unknown special register '{name}'"));
+                    }
                     None => return self.error(format!("Unknown symbol '{name}'")),
                 },
             },
