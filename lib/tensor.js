@@ -181,11 +181,11 @@ class Tensor {
    * @param {unknown[]} values what the inputs were made of
    */
   static takeOver(inputs, values) {
-    const plain = inputs.filter((input) => input?.bytes !== undefined);
     // A detached buffer's views have length 0, so the ranges are read before the first buffer goes.
-    const ranges = plain.map((input) => {
-      const { buffer, byteOffset, byteLength } = /** @type {Uint8Array} */ (input?.bytes);
-      return { input: /** @type {InputArg} */ (input), buffer, byteOffset, byteLength };
+    const ranges = inputs.flatMap((input) => {
+      if (input?.bytes === undefined) return [];
+      const { buffer, byteOffset, byteLength } = input.bytes;
+      return [{ input, buffer, byteOffset, byteLength }];
     });
     const taken = new Map();
     for (const { input, buffer, byteOffset, byteLength } of ranges) {
