@@ -20,5 +20,8 @@ function isBuilt() {
 }
 
 need(['cargo']);
-if (!existsSync(join(root, 'node_modules/@napi-rs/cli'))) sh('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+if (!existsSync(join(root, 'node_modules/@napi-rs/cli'))) {
+  // Not `npm ci`: it refuses a lock file that lacks other systems' optional packages, which npm itself leaves out.
+  sh('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error']);
+}
 if (!isBuilt()) build();
