@@ -127,6 +127,12 @@ impl Driver {
     }
 }
 
+/// Registers of a thread: the interpreter's estimate, and no more than a compiler may take for blocks of that size.
+fn registers(kernel: &Kernel) -> u32 {
+    let most = 65536 / kernel.max_threads.next_multiple_of(32).max(32) / 8 * 8;
+    kernel.registers.min(most).min(255)
+}
+
 pub fn attribute(ordinal: usize, id: Id, number: i32) -> Outcome<i32> {
     let driver = state();
     let function = driver.function(ordinal, id)?;
@@ -135,7 +141,7 @@ pub fn attribute(ordinal: usize, id: Id, number: i32) -> Outcome<i32> {
         0 => kernel.max_threads as i32,
         1 => kernel.static_shared as i32,
         3 => kernel.local_bytes as i32,
-        4 => kernel.registers as i32,
+        4 => registers(kernel) as i32,
         5 => (driver.config.ptx.0 * 10 + driver.config.ptx.1) as i32,
         6 => driver.config.compute_capability as i32,
         8 => function.dynamic_shared as i32,
@@ -167,7 +173,7 @@ pub fn occupancy(ordinal: usize, id: Id, threads: i32, shared: usize) -> Outcome
     if threads > kernel.max_threads || shared > card::shared_per_block(&driver.config) {
         return Ok(0);
     }
-    let footprint = Footprint { threads, registers: kernel.registers, shared };
+    let footprint = Footprint { threads, registers: registers(kernel), shared };
     Ok(card::blocks_per_multiprocessor(&driver.config, footprint) as i32)
 }
 
@@ -192,8 +198,7 @@ impl Shape {
         if self.shared > function.dynamic_shared {
             return Err(INVALID_VALUE);
         }
-        let registers = (kernel.registers * 32).next_multiple_of(256) * (threads as u32).div_ceil(32);
-        if threads > u64::from(kernel.max_threads) || registers > 65536 {
+        if threads > u64::from(kernel.max_threads) {
             return Err(LAUNCH_OUT_OF_RESOURCES);
         }
         Ok(())
