@@ -27,7 +27,7 @@ fn measure(name: &str, rig: &mut Rig, blocks: u32, threads: u32, shared: u32, ar
 }
 
 fn square(n: usize) -> Vec<u32> {
-    let mut words = vec![n as u32, n as u32, n as u32, 4 + 8 + 16, 0, 1, n as u32, 1];
+    let mut words = vec![n as u32, n as u32, n as u32, 8 + 16, 0, 1, n as u32, 1];
     words.extend([n, n, n, 0, 0, n * n, n * n].into_iter().flat_map(|x| [x as u32, 0]));
     words
 }

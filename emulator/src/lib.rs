@@ -1,5 +1,6 @@
 //! A CUDA driver on the CPU: the driver API's functions and an interpreter for PTX.
 
+pub mod driver;
 pub mod exec;
 pub mod memory;
 pub mod ptx;

@@ -207,11 +207,11 @@ impl DeviceMemory {
 
     pub fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), Fault> {
         let (a, offset) = self.range(addr, out.len() as u64)?;
-        if self.check_unwritten.load(Relaxed) {
-            if let Some(byte) = a.first_unwritten(offset, out.len() as u64) {
-                let detail = "a copy to the host reads device memory that nothing wrote";
-                return Err(Fault::plain(FaultKind::Uninitialized, Some(a.addr + byte), detail));
-            }
+        if self.check_unwritten.load(Relaxed)
+            && let Some(byte) = a.first_unwritten(offset, out.len() as u64)
+        {
+            let detail = "a copy to the host reads device memory that nothing wrote";
+            return Err(Fault::plain(FaultKind::Uninitialized, Some(a.addr + byte), detail));
         }
         a.read(offset, out);
         Ok(())

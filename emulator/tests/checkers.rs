@@ -43,7 +43,12 @@ fn sound(body: &str, blocks: u32, threads: u32) -> Vec<u32> {
 
 #[test]
 fn out_of_bounds_names_kernel_thread_address_and_line() {
-    let fault = finds("mul.wide.u32 %rd1, %r0, 4;\nadd.s64 %rd2, %rd0, %rd1;\nst.global.u32 [%rd2], %r0;", 1, 96, FaultKind::OutOfBounds);
+    let fault = finds(
+        "mul.wide.u32 %rd1, %r0, 4;\nadd.s64 %rd2, %rd0, %rd1;\nst.global.u32 [%rd2], %r0;",
+        1,
+        96,
+        FaultKind::OutOfBounds,
+    );
     assert_eq!((fault.kernel.as_str(), fault.thread), ("k", [64, 0, 0]));
     assert_eq!(fault.address.unwrap() % 512, 256);
     assert!(fault.line == 15 && fault.instruction == "st.global.u32 [%rd2], %r0;", "{fault}");
@@ -111,7 +116,11 @@ fn races_in_shared_memory() {
     sound(&again, 1, 64);
     // All threads write one word.
     finds("st.shared.u32 [mem], %r0;", 1, 2, FaultKind::Race);
-    sound("setp.eq.u32 %p0, %r0, 0;\n@%p0 st.shared.u32 [mem], 0;\nbar.sync 0;\natom.shared.add.u32 %r1, [mem], 1;", 1, 64);
+    sound(
+        "setp.eq.u32 %p0, %r0, 0;\n@%p0 st.shared.u32 [mem], 0;\nbar.sync 0;\natom.shared.add.u32 %r1, [mem], 1;",
+        1,
+        64,
+    );
 }
 
 #[test]
@@ -140,13 +149,32 @@ fn races_in_global_memory() {
 #[test]
 fn barrier_divergence() {
     // Half a warp leaves the other half alone with its barrier and waits elsewhere.
-    finds("setp.lt.u32 %p0, %r0, 16;\n@%p0 bra A;\nbar.sync 0;\nbra B;\nA:\nbar.sync 1;\nB:\n", 1, 32, FaultKind::BarrierDivergence);
-    finds("setp.lt.u32 %p0, %r0, 32;\n@%p0 bra A;\nbar.sync 0;\nbra B;\nA:\nbar.sync 0;\nB:\n", 1, 64, FaultKind::BarrierDivergence);
+    finds(
+        "setp.lt.u32 %p0, %r0, 16;\n@%p0 bra A;\nbar.sync 0;\nbra B;\nA:\nbar.sync 1;\nB:\n",
+        1,
+        32,
+        FaultKind::BarrierDivergence,
+    );
+    finds(
+        "setp.lt.u32 %p0, %r0, 32;\n@%p0 bra A;\nbar.sync 0;\nbra B;\nA:\nbar.sync 0;\nB:\n",
+        1,
+        64,
+        FaultKind::BarrierDivergence,
+    );
     finds("bar.sync 0, 128;", 1, 64, FaultKind::BarrierDivergence);
-    finds("setp.lt.u32 %p0, %r0, 16;\n@%p0 bra A;\nbar.warp.sync -1;\nbra B;\nA:\nbar.sync 1, 64;\nB:\n", 1, 32, FaultKind::BarrierDivergence);
+    finds(
+        "setp.lt.u32 %p0, %r0, 16;\n@%p0 bra A;\nbar.warp.sync -1;\nbra B;\nA:\nbar.sync 1, 64;\nB:\n",
+        1,
+        32,
+        FaultKind::BarrierDivergence,
+    );
     sound("setp.lt.u32 %p0, %r0, 32;\n@%p0 ret;\nbar.sync 0;", 1, 64);
     sound("setp.lt.u32 %p0, %r0, 32;\n@%p0 bra A;\nbar.sync 1, 32;\nA:\nbar.sync 0;", 1, 64);
-    sound("setp.lt.u32 %p0, %r0, 32;\n@%p0 bra A;\nbar.sync 1, 64;\nbra B;\nA:\nbar.arrive 1, 64;\nB:\n", 1, 64);
+    sound(
+        "setp.lt.u32 %p0, %r0, 32;\n@%p0 bra A;\nbar.sync 1, 64;\nbra B;\nA:\nbar.arrive 1, 64;\nB:\n",
+        1,
+        64,
+    );
     let odd = "and.b32 %r1, %r0, 1;\nsetp.eq.u32 %p0, %r1, 1;\nbar.red.popc.u32 %r2, 0, %p0;\nmul.wide.u32 %rd1, %r0, 4;\n\
         add.s64 %rd1, %rd0, %rd1;\nst.global.u32 [%rd1], %r2;";
     assert_eq!(sound(odd, 1, 64), [32; 64]);
@@ -200,7 +228,10 @@ fn asynchronous_copies_land_when_they_are_waited_for() {
     finds(&copy.replace("WAIT", "cp.async.wait_group 1;"), 1, 8, FaultKind::Uninitialized);
     sound(&copy.replace("WAIT", "cp.async.wait_all;"), 1, 8);
     // Another thread's copy needs a barrier after the wait.
-    let other = copy.replace("WAIT", "cp.async.wait_all;\nSYNC\nxor.b32 %r7, %r2, 512;\nmov.u32 %r1, mem;\nadd.u32 %r1, %r1, %r7;");
+    let other = copy.replace(
+        "WAIT",
+        "cp.async.wait_all;\nSYNC\nxor.b32 %r7, %r2, 512;\nmov.u32 %r1, mem;\nadd.u32 %r1, %r1, %r7;",
+    );
     let rig = |sync: &str| {
         let rig = rig(&other.replace("SYNC", sync));
         let at = rig.put(&[3u32; 256]);
@@ -222,31 +253,59 @@ fn each(body: &str) -> Vec<u32> {
 fn exchange_between_lanes() {
     let lanes = |f: fn(u32) -> u32| (0..32).map(f).collect::<Vec<u32>>();
     assert_eq!(each("shfl.sync.bfly.b32 %r1, %r0, 5, 31, -1;"), lanes(|n| n ^ 5));
-    assert_eq!(each("shfl.sync.up.b32 %r1|%p0, %r0, 3, 0, -1;\n@!%p0 mov.u32 %r1, 99;"), lanes(|n| if n < 3 { 99 } else { n - 3 }));
+    assert_eq!(
+        each("shfl.sync.up.b32 %r1|%p0, %r0, 3, 0, -1;\n@!%p0 mov.u32 %r1, 99;"),
+        lanes(|n| if n < 3 { 99 } else { n - 3 })
+    );
     assert_eq!(each("shfl.sync.down.b32 %r1, %r0, 2, 31, -1;"), lanes(|n| if n > 29 { n } else { n + 2 }));
     assert_eq!(each("shfl.sync.idx.b32 %r1, %r0, 1, 0x181f, -1;"), lanes(|n| n / 8 * 8 + 1));
     assert_eq!(each("setp.lt.u32 %p0, %r0, 5;\nvote.sync.ballot.b32 %r1, %p0, -1;"), lanes(|_| 31));
-    assert_eq!(each("setp.lt.u32 %p0, %r0, 5;\nvote.sync.any.pred %p1, %p0, -1;\nselp.u32 %r1, 1, 0, %p1;"), lanes(|_| 1));
-    assert_eq!(each("setp.lt.u32 %p0, %r0, 5;\nvote.sync.all.pred %p1, %p0, -1;\nselp.u32 %r1, 1, 0, %p1;"), lanes(|_| 0));
-    assert_eq!(each("and.b32 %r2, %r0, 1;\nmatch.any.sync.b32 %r1, %r2, -1;"), lanes(|n| 0x5555_5555 << (n & 1)));
+    assert_eq!(
+        each("setp.lt.u32 %p0, %r0, 5;\nvote.sync.any.pred %p1, %p0, -1;\nselp.u32 %r1, 1, 0, %p1;"),
+        lanes(|_| 1)
+    );
+    assert_eq!(
+        each("setp.lt.u32 %p0, %r0, 5;\nvote.sync.all.pred %p1, %p0, -1;\nselp.u32 %r1, 1, 0, %p1;"),
+        lanes(|_| 0)
+    );
+    assert_eq!(
+        each("and.b32 %r2, %r0, 1;\nmatch.any.sync.b32 %r1, %r2, -1;"),
+        lanes(|n| 0x5555_5555 << (n & 1))
+    );
     assert_eq!(each("redux.sync.add.u32 %r1, %r0, -1;"), lanes(|_| 496));
     assert_eq!(each("redux.sync.min.s32 %r1, %r0, -1;"), lanes(|_| 0));
-    assert_eq!(each("mov.u32 %r1, 0;\nsetp.lt.u32 %p0, %r0, 4;\n@%p0 activemask.b32 %r1;"), lanes(|n| if n < 4 { 15 } else { 0 }));
+    assert_eq!(
+        each("mov.u32 %r1, 0;\nsetp.lt.u32 %p0, %r0, 4;\n@%p0 activemask.b32 %r1;"),
+        lanes(|n| if n < 4 { 15 } else { 0 })
+    );
     assert_eq!(each("mov.u32 %r1, %lanemask_lt;"), lanes(|n| (1 << n) - 1));
     // Lanes that come late, from the other side of a branch, are waited for.
     let late = "setp.lt.u32 %p0, %r0, 16;\nmov.u32 %r2, %r0;\n@%p0 bra A;\nadd.u32 %r2, %r2, 100;\nA:\nshfl.sync.bfly.b32 %r1, %r2, 16, 31, -1;";
     assert_eq!(each(late), lanes(|n| if n < 16 { n + 116 } else { n - 16 }));
     finds("shfl.sync.idx.b32 %r1, %r0, 9, 31, 0xff;", 1, 32, FaultKind::Undefined);
-    finds("setp.lt.u32 %p0, %r0, 8;\n@%p0 shfl.sync.idx.b32 %r1, %r0, 9, 31, 0xff;", 1, 32, FaultKind::Undefined);
+    finds(
+        "setp.lt.u32 %p0, %r0, 8;\n@%p0 shfl.sync.idx.b32 %r1, %r0, 9, 31, 0xff;",
+        1,
+        32,
+        FaultKind::Undefined,
+    );
 }
 
 #[test]
 fn atomics() {
-    let total = sound("atom.global.add.u32 %r1, [%rd0], %r0;\nred.global.max.u32 [%rd0+4], %r0;\nred.global.inc.u32 [%rd0+8], 6;\nred.global.add.f32 [%rd0+12], 0f3F800000;", 4, 64);
+    let total = sound(
+        "atom.global.add.u32 %r1, [%rd0], %r0;\nred.global.max.u32 [%rd0+4], %r0;\nred.global.inc.u32 [%rd0+8], 6;\nred.global.add.f32 [%rd0+12], 0f3F800000;",
+        4,
+        64,
+    );
     assert_eq!(total[..4], [4 * 2016, 63, 256 % 7, 256f32.to_bits()]);
     let wide = "cvt.u64.u32 %rd2, %r0;\nshl.b64 %rd2, %rd2, 40;\natom.global.max.u64 %rd3, [%rd0], %rd2;\nred.global.add.u64 [%rd0+8], %rd2;\nred.global.or.b64 [%rd0+16], %rd2;";
     let wide = sound(wide, 1, 8);
     assert_eq!(wide[..6], [0, 7 << 8, 0, 28 << 8, 0, 7 << 8]);
-    let swap = sound("atom.global.cas.b32 %r1, [%rd0], 0, 7;\natom.global.exch.b32 %r2, [%rd0+4], 9;\nst.global.u32 [%rd0+8], %r2;", 1, 1);
+    let swap = sound(
+        "atom.global.cas.b32 %r1, [%rd0], 0, 7;\natom.global.exch.b32 %r2, [%rd0+4], 9;\nst.global.u32 [%rd0+8], %r2;",
+        1,
+        1,
+    );
     assert_eq!(swap[..3], [7, 9, 0]);
 }

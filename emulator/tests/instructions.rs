@@ -15,7 +15,10 @@ fn run(body: &str, input: &[u64]) -> u64 {
          mov.u64 %ox, 0;\nmov.u32 %ow, 0;\nmov.u16 %oh, 0;\nsetp.ne.u32 %op, %ow, 0;\n",
     );
     for n in 0..input.len() {
-        text += &format!("ld.global.u64 %x{n}, [%in+{}];\ncvt.u32.u64 %w{n}, %x{n};\ncvt.u16.u64 %h{n}, %x{n};\n", 8 * n);
+        text += &format!(
+            "ld.global.u64 %x{n}, [%in+{}];\ncvt.u32.u64 %w{n}, %x{n};\ncvt.u16.u64 %h{n}, %x{n};\n",
+            8 * n
+        );
     }
     text += body;
     text += "\nselp.u32 %pw, 1, 0, %op;\ncvt.u64.u32 %sum, %pw;\nxor.b64 %ox, %ox, %sum;\ncvt.u64.u32 %sum, %ow;\n\
@@ -83,7 +86,8 @@ fn integer_arithmetic() {
 fn carries() {
     let sum = "add.cc.u32 %v0, %w0, %w1;\naddc.u32 %v1, %w2, %w3;\nmov.b64 %ox, {%v0, %v1};";
     let less = "sub.cc.u32 %v0, %w0, %w1;\nsubc.u32 %v1, %w2, %w3;\nmov.b64 %ox, {%v0, %v1};";
-    let product = "mad.lo.cc.u32 %v0, %w0, %w1, %w2;\nmadc.hi.u32 %v1, %w0, %w1, %w3;\nmov.b64 %ox, {%v0, %v1};";
+    let product =
+        "mad.lo.cc.u32 %v0, %w0, %w1, %w2;\nmadc.hi.u32 %v1, %w0, %w1, %w3;\nmov.b64 %ox, {%v0, %v1};";
     table(&[
         (sum, &[0xffff_ffff, 1, 1, 2], 0x4_0000_0000),
         (less, &[0, 1, 5, 2], 0x2_ffff_ffff),
@@ -173,7 +177,7 @@ fn float32_rounding_and_specials() {
         ("mul.rp.f32 %ow, %w0, %w1;", &[f(1.0 / 3.0), f(3.0)], f(1.0000001)),
         ("mul.rz.f32 %ow, %w0, %w1;", &[f(1.0 / 3.0), f(3.0)], f(1.0)),
         // (1 + 2^-23)^2 - (1 + 2^-22) = 2^-46: only one rounding keeps it.
-        ("fma.rn.f32 %ow, %w0, %w0, %w1;", &[0x3f80_0001, 0xbf80_0002], f(1.4210854715202004e-14)),
+        ("fma.rn.f32 %ow, %w0, %w0, %w1;", &[0x3f80_0001, 0xbf80_0002], f(1.421_085_5e-14)),
         ("fma.rm.f32 %ow, %w0, %w1, %w2;", &[f(0.5), f(3.0), f(12582912.0)], f(12582913.0)),
         ("fma.rp.f32 %ow, %w0, %w1, %w2;", &[f(0.5), f(3.0), f(12582912.0)], f(12582914.0)),
         ("min.f32 %ow, %w0, %w1;", &[NAN, f(1.0)], f(1.0)),
@@ -192,7 +196,6 @@ fn float32_rounding_and_specials() {
         ("add.f32 %ow, %w0, 0d3FF0000000000000;", &[f(1.0)], f(2.0)),
     ]);
 }
-
 
 #[test]
 fn approximate_functions_are_close() {

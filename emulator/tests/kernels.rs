@@ -80,7 +80,9 @@ fn binary_arithmetic_contiguous_and_broadcast() {
     let n = 777;
     let (a, b) = (floats(n, 1), floats(n, 2));
     let (pa, pb, y) = (rig.put(&a), rig.put(&b), rig.empty(n * 4));
-    for (name, f) in [("add", (|a, b| a + b) as fn(f32, f32) -> f32), ("mul", |a, b| a * b), ("div", |a, b| a / b)] {
+    for (name, f) in
+        [("add", (|a, b| a + b) as fn(f32, f32) -> f32), ("mul", |a, b| a * b), ("div", |a, b| a / b)]
+    {
         rig.launch(&format!("{name}_f32"), 1, 256, 0, &[U64(pa), U64(pb), U64(y), U64(n as u64)]);
         let want: Vec<f32> = a.iter().zip(&b).map(|(&a, &b)| f(a, b)).collect();
         assert_eq!(rig.get::<f32>(y, n), want, "{name}");
@@ -127,15 +129,16 @@ fn softmax_in_all_row_forms() {
 #[test]
 fn layer_norm_and_batch_norm() {
     let rig = Rig::family("layer_norm.sm_75");
-    for (form, columns, threads, per_block) in [("lanes", 31, 256, 32), ("warp", 222, 256, 8), ("block", 1001, 128, 1)] {
+    for (form, columns, threads, per_block) in
+        [("lanes", 31, 256, 32), ("warp", 222, 256, 8), ("block", 1001, 128, 1)]
+    {
         let rows = 6usize;
         let x = floats(rows * columns, 9);
         let (a, y) = (rig.put(&x), rig.empty(x.len() * 4));
         let (scale, bias) = (floats(columns, 10), floats(columns, 11));
         let (ps, pb) = (rig.put(&scale), rig.put(&bias));
         let kernel = format!("layerNorm_f32_{form}");
-        let arguments =
-            [U64(a), U64(ps), U64(pb), U64(y), U64(rows as u64), U32(columns as u32), F32(1e-5)];
+        let arguments = [U64(a), U64(ps), U64(pb), U64(y), U64(rows as u64), U32(columns as u32), F32(1e-5)];
         rig.launch(&kernel, rows.div_ceil(per_block) as u32, threads, 0, &arguments);
         let want: Vec<f64> = x
             .chunks(columns)
@@ -158,9 +161,13 @@ fn layer_norm_and_batch_norm() {
     let variance: Vec<f32> = floats(channels, 3).into_iter().map(|x| x.abs() + 0.1).collect();
     let (px, pm, pv, y) = (rig.put(&x), rig.put(&mean), rig.put(&variance), rig.empty(n * 4));
     let size = |n: usize| [U64(n as u64), U64(u64::MAX / n as u64)];
-    let arguments =
-        [&[U64(px), U64(0), U64(0), U64(pm), U64(pv), U64(y), U64(n as u64)][..], &size(inner), &size(channels), &[F32(0.0)]]
-            .concat();
+    let arguments = [
+        &[U64(px), U64(0), U64(0), U64(pm), U64(pv), U64(y), U64(n as u64)][..],
+        &size(inner),
+        &size(channels),
+        &[F32(0.0)],
+    ]
+    .concat();
     rig.launch("batchNorm_f32", 1, 256, 0, &arguments);
     let want: Vec<f64> = (0..n)
         .map(|i| {
@@ -211,8 +218,10 @@ fn pooling_with_padding() {
     let (a, y) = (rig.put(&x), rig.empty(rows * 4));
     let arguments = [U64(a), U64(y), U64(rows as u64), U64(columns as u64)];
     rig.launch("globalAveragePool_f32_warp", 1, 256, 0, &arguments);
-    let want: Vec<f64> =
-        x.chunks(columns).map(|row| row.iter().map(|&x| f64::from(x)).sum::<f64>() / columns as f64).collect();
+    let want: Vec<f64> = x
+        .chunks(columns)
+        .map(|row| row.iter().map(|&x| f64::from(x)).sum::<f64>() / columns as f64)
+        .collect();
     close(&rig.get(y, rows), &want, 1e-6);
 }
 
@@ -296,7 +305,27 @@ impl Shape {
         let k = self.kernel;
         let sizes = [
             [self.images, self.groups, gi].to_vec(),
-            vec![go, 1, h, w, 1, oh, ow, 1, k, k, 1, self.stride, self.stride, 1, 1, 1, 0, self.pad, self.pad],
+            vec![
+                go,
+                1,
+                h,
+                w,
+                1,
+                oh,
+                ow,
+                1,
+                k,
+                k,
+                1,
+                self.stride,
+                self.stride,
+                1,
+                1,
+                1,
+                0,
+                self.pad,
+                self.pad,
+            ],
         ];
         let mut words: Vec<u32> = sizes.concat().into_iter().map(|x| x as u32).collect();
         let tiles = gi.div_ceil(16) * k * k;
@@ -337,14 +366,25 @@ impl Shape {
 fn convolutions_packed_direct_and_depthwise() {
     for level in ["conv.sm_75", "conv.sm_80"] {
         let rig = Rig::family(level);
-        let shape = Shape { images: 2, channels: 20, filters: 37, groups: 1, size: [9, 8], kernel: 3, stride: 1, pad: 1 };
+        let shape = Shape {
+            images: 2,
+            channels: 20,
+            filters: 37,
+            groups: 1,
+            size: [9, 8],
+            kernel: 3,
+            stride: 1,
+            pad: 1,
+        };
         let (x, w) = (floats(2 * 20 * 72, 1), floats(37 * 20 * 9, 2));
         let want = shape.reference(&x, &w);
         let (px, pw, y) = (rig.put(&x), rig.put(&w), rig.empty(want.len() * 4));
         let packed = rig.empty(2 * 16 * 9 * 40 * 4);
         let words = Words(shape.words());
         rig.launch("conv_f32_pack", 2 * 9, 256, 0, &[U64(pw), U64(packed), words.clone()]);
-        for (tile, rows, columns, threads) in [("32x32", 32, 32, 64), ("64x64", 64, 64, 128), ("64x128", 64, 128, 128)] {
+        for (tile, rows, columns, threads) in
+            [("32x32", 32, 32, 64), ("64x64", 64, 64, 128), ("64x128", 64, 128, 128)]
+        {
             let blocks = 37usize.div_ceil(rows) * 144usize.div_ceil(columns);
             let arguments = [U64(px), U64(packed), U64(0), U64(y), F32(0.0), F32(0.0), words.clone()];
             rig.launch(&format!("conv_f32_{tile}"), blocks as u32, threads, 0, &arguments);
@@ -353,7 +393,16 @@ fn convolutions_packed_direct_and_depthwise() {
         let arguments = [U64(px), U64(pw), U64(0), U64(y), F32(0.0), F32(0.0), words];
         rig.launch("conv_f32_direct", want.len().div_ceil(256) as u32, 256, 0, &arguments);
         close(&rig.get(y, want.len()), &want, 1e-5);
-        let shape = Shape { images: 1, channels: 6, filters: 6, groups: 6, size: [12, 15], kernel: 3, stride: 2, pad: 1 };
+        let shape = Shape {
+            images: 1,
+            channels: 6,
+            filters: 6,
+            groups: 6,
+            size: [12, 15],
+            kernel: 3,
+            stride: 2,
+            pad: 1,
+        };
         let (x, w) = (floats(6 * 180, 3), floats(6 * 9, 4));
         let want = shape.reference(&x, &w);
         let (px, pw, y) = (rig.put(&x), rig.put(&w), rig.empty(want.len() * 4));
@@ -381,8 +430,7 @@ fn medians_by_selection() {
         let d = 45usize;
         let rows = floats(n * d, 17);
         let (a, y) = (rig.put(&rows), rig.empty(d * 4));
-        let arguments =
-            [U64(a), U64(y), U64(d as u64), U64(d as u64), U64(0), U32(n as u32), U32(0), U32(0)];
+        let arguments = [U64(a), U64(y), U64(d as u64), U64(d as u64), U64(0), U32(n as u32), U32(0), U32(0)];
         rig.launch(&format!("median_f32_{kernel}"), 2, threads, shared, &arguments);
         let want: Vec<f32> =
             (0..d).map(|c| median(&(0..n).map(|r| rows[r * d + c]).collect::<Vec<_>>())).collect();

@@ -93,12 +93,8 @@ impl<'a> Cx<'a> {
     }
 
     fn global_race(&mut self, i: &Inst, lane: usize, addr: u64, bytes: u64, write: bool) -> Result<(), Bad> {
-        let actor = Actor {
-            warp: self.warp.index,
-            seen: &self.warp.seen,
-            atomic: i.has(mode::STRONG),
-            check: true,
-        };
+        let actor =
+            Actor { warp: self.warp.index, seen: &self.warp.seen, atomic: i.has(mode::STRONG), check: true };
         match self.launch.global_races.access(self.block.linear, &actor, lane, addr, bytes, write) {
             Some(other) => bad(FaultKind::Race, other),
             None => Ok(()),
@@ -107,7 +103,14 @@ impl<'a> Cx<'a> {
 
     /// The checks of an access to shared memory, and its notes for later ones.
     #[inline(always)]
-    pub fn touch_shared(&mut self, lane: usize, addr: u64, bytes: u64, write: bool, atomic: bool) -> Result<(), Bad> {
+    pub fn touch_shared(
+        &mut self,
+        lane: usize,
+        addr: u64,
+        bytes: u64,
+        write: bool,
+        atomic: bool,
+    ) -> Result<(), Bad> {
         if addr + bytes > self.block.shared_bytes {
             return bad(
                 FaultKind::OutOfBounds,
@@ -138,7 +141,10 @@ impl<'a> Cx<'a> {
             }
         }
         if race {
-            return bad(FaultKind::Race, "no barrier orders this access to shared memory after another thread's");
+            return bad(
+                FaultKind::Race,
+                "no barrier orders this access to shared memory after another thread's",
+            );
         }
         Ok(())
     }
@@ -269,6 +275,15 @@ impl<'a> Cx<'a> {
 pub fn load(cx: &mut Cx<'_>, i: &Inst, m: u32, space: Space) -> Flow {
     let addresses = cx.addresses(i);
     let mut out: Values = [[0; LANES]; 4];
+    if space == Space::Param && addresses == [addresses[0]; LANES] {
+        if let Err(bad) = cx.load_param(i, 0, addresses[0], &mut out) {
+            return cx.blame(i, m.trailing_zeros() as usize, addresses[0], bad);
+        }
+        for values in &mut out {
+            *values = [values[0]; LANES];
+        }
+        return deliver(cx, i, m, &mut out);
+    }
     for lane in lanes(m) {
         let (space, addr) = Cx::resolve(space, addresses[lane]);
         let result = match space {

@@ -82,8 +82,6 @@ pub(crate) struct Launch<'a> {
     executed: AtomicU64,
 }
 
-
-
 /// What a launch did.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Statistics {
@@ -171,7 +169,12 @@ fn check_shape(
         fault.kernel = kernel.name.clone();
         Err(fault)
     };
-    if grid.contains(&0) || block.contains(&0) || grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
+    if grid.contains(&0)
+        || block.contains(&0)
+        || grid[0] > i32::MAX as u32
+        || grid[1] > 65535
+        || grid[2] > 65535
+    {
         return bad(format!("grid {grid:?} of blocks {block:?}"));
     }
     let threads = block.iter().map(|&n| u64::from(n)).product::<u64>();

@@ -20,7 +20,8 @@ impl Access {
 
     #[inline(always)]
     fn is(self, warp: u32, clock: u32) -> bool {
-        self.0 & !ATOMIC & (u64::MAX << 32) == SET | u64::from(warp) << 56 | u64::from(clock & 0xff_ffff) << 32
+        self.0 & !ATOMIC & (u64::MAX << 32)
+            == SET | u64::from(warp) << 56 | u64::from(clock & 0xff_ffff) << 32
     }
 
     fn exists(self) -> bool {
@@ -103,9 +104,7 @@ impl Cell {
     #[inline(always)]
     pub fn write(&mut self, actor: &Actor<'_>, lane: usize) -> bool {
         let clock = actor.seen[actor.warp as usize];
-        let fine = |a: Access| {
-            a.ordered(actor.warp, actor.seen, lane) || actor.atomic && a.0 & ATOMIC != 0
-        };
+        let fine = |a: Access| a.ordered(actor.warp, actor.seen, lane) || actor.atomic && a.0 & ATOMIC != 0;
         let good = !actor.check || fine(self.write) && self.reads.iter().all(|&read| fine(read));
         self.write = Access::new(actor.warp, clock, lane, actor.atomic);
         good

@@ -91,7 +91,12 @@ fn blocks(insts: &[Inst]) -> Blocks {
 }
 
 /// Registers live at each block's start, as bits.
-fn live_in(insts: &[Inst], signatures: &[Signature], numbering: &Numbering, blocks: &Blocks) -> Vec<Vec<u64>> {
+fn live_in(
+    insts: &[Inst],
+    signatures: &[Signature],
+    numbering: &Numbering,
+    blocks: &Blocks,
+) -> Vec<Vec<u64>> {
     let size = numbering.total.div_ceil(64);
     let count = blocks.next.len();
     let mut uses = vec![vec![0u64; size]; count];
@@ -100,10 +105,10 @@ fn live_in(insts: &[Inst], signatures: &[Signature], numbering: &Numbering, bloc
         for at in blocks.starts[block]..blocks.starts[block + 1] {
             let (inst, signature) = (&insts[at], &signatures[at]);
             for (class, slot) in sources(inst, signature) {
-                if let Some(n) = numbering.number(class, slot) {
-                    if kills[block][n / 64] >> (n % 64) & 1 == 0 {
-                        uses[block][n / 64] |= 1 << (n % 64);
-                    }
+                if let Some(n) = numbering.number(class, slot)
+                    && kills[block][n / 64] >> (n % 64) & 1 == 0
+                {
+                    uses[block][n / 64] |= 1 << (n % 64);
                 }
             }
             for (&class, &slot) in signature.d.iter().zip(&inst.d) {
@@ -237,7 +242,14 @@ pub fn allocate(
     }
     rename(insts, signatures, &numbering, &names);
     let [word_presets, double_presets] = presets;
-    Allocation { words: used[0], doubles: used[1], predicates: used[2], word_presets, double_presets, pressure }
+    Allocation {
+        words: used[0],
+        doubles: used[1],
+        predicates: used[2],
+        word_presets,
+        double_presets,
+        pressure,
+    }
 }
 
 fn rename(insts: &mut [Inst], signatures: &[Signature], numbering: &Numbering, names: &[Slot]) {

@@ -73,7 +73,6 @@ pub struct Variable<'a> {
     pub name: &'a str,
     pub space: Space,
     pub align: u32,
-    pub ty: Type,
     pub bytes: u64,
     pub init: Vec<u8>,
     /// `.extern .shared`: the launch gives the size.

@@ -1,10 +1,14 @@
 //! PTX text to decoded kernels.
 
+mod accesses;
 mod allocate;
 pub(crate) mod ast;
+mod conversions;
+mod declarations;
 mod decode;
 mod lexer;
 mod lower;
+mod names;
 mod parser;
 
 use crate::exec::inst::Code;
@@ -156,8 +160,7 @@ fn kernel<'a>(
     lower.line = function.line;
     let params = lower.kernel(function)?;
     let mut insts = lower.insts;
-    let found =
-        allocate::allocate(&mut insts, &lower.signatures, &lower.words, &lower.doubles, lower.preds);
+    let found = allocate::allocate(&mut insts, &lower.signatures, &lower.words, &lower.doubles, lower.preds);
     let file = |number: u32| source.files.iter().find(|(n, _)| *n == number).map_or("", |(_, name)| name);
     let sources =
         lower.locations.iter().map(|&(line, number, at)| (line, format!("{}:{at}", file(number)))).collect();

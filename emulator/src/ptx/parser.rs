@@ -1,9 +1,9 @@
 //! Tokens to the parsed module.
 
-use super::ast::{Function, Instruction, Operand, Source, Space, Statement, Type, Variable};
+use super::ast::{Function, Instruction, Operand, Source, Space, Statement};
 use super::lexer::{Lexeme, Problem, Token, lex};
 
-type Parsed<T> = Result<T, Problem>;
+pub type Parsed<T> = Result<T, Problem>;
 
 pub struct Parser<'a> {
     tokens: Vec<Lexeme<'a>>,
@@ -17,15 +17,15 @@ pub fn parse(text: &str) -> Parsed<Source<'_>> {
 }
 
 impl<'a> Parser<'a> {
-    fn peek(&self) -> Token<'a> {
+    pub fn peek(&self) -> Token<'a> {
         self.tokens[self.at].token
     }
 
-    fn line(&self) -> u32 {
+    pub fn line(&self) -> u32 {
         self.tokens[self.at].line
     }
 
-    fn next(&mut self) -> Token<'a> {
+    pub fn next(&mut self) -> Token<'a> {
         let token = self.peek();
         if token != Token::End {
             self.at += 1;
@@ -33,11 +33,11 @@ impl<'a> Parser<'a> {
         token
     }
 
-    fn error<T>(&self, message: impl Into<String>) -> Parsed<T> {
+    pub fn error<T>(&self, message: impl Into<String>) -> Parsed<T> {
         Err(Problem::syntax(self.line(), message))
     }
 
-    fn is(&mut self, c: u8) -> bool {
+    pub fn is(&mut self, c: u8) -> bool {
         let hit = self.peek() == Token::Punct(c);
         if hit {
             self.at += 1;
@@ -45,21 +45,21 @@ impl<'a> Parser<'a> {
         hit
     }
 
-    fn expect(&mut self, c: u8) -> Parsed<()> {
+    pub fn expect(&mut self, c: u8) -> Parsed<()> {
         if self.is(c) {
             return Ok(());
         }
         self.error(format!("expected '{}' near {:?}", c as char, self.peek()))
     }
 
-    fn word(&mut self) -> Parsed<&'a str> {
+    pub fn word(&mut self) -> Parsed<&'a str> {
         match self.next() {
             Token::Word(word) => Ok(word),
             other => self.error(format!("expected a name near {other:?}")),
         }
     }
 
-    fn int(&mut self) -> Parsed<i128> {
+    pub fn int(&mut self) -> Parsed<i128> {
         let negative = self.is(b'-');
         match self.next() {
             Token::Int(value) => Ok(if negative { -value } else { value }),
@@ -67,7 +67,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn small(&mut self) -> Parsed<u32> {
+    pub fn small(&mut self) -> Parsed<u32> {
         let value = self.int()?;
         u32::try_from(value).or_else(|_| self.error("number out of range"))
     }
@@ -155,119 +155,6 @@ impl<'a> Parser<'a> {
             }
             _ => Err(Problem::unknown(line, "unresolved extern")),
         }
-    }
-
-    /// `.align n .type name[count] = {...}, name2 ...;`
-    fn variables(&mut self, space: Space, external: bool) -> Parsed<Vec<Variable<'a>>> {
-        let mut found = Vec::new();
-        let (align, lanes, ty) = self.type_of()?;
-        loop {
-            found.push(self.variable(space, align, lanes, ty, external)?);
-            if !self.is(b',') {
-                break;
-            }
-        }
-        self.expect(b';')?;
-        Ok(found)
-    }
-
-    fn type_of(&mut self) -> Parsed<(u32, u32, Type)> {
-        let (mut align, mut lanes) = (0, 1);
-        loop {
-            let line = self.line();
-            match self.word()? {
-                ".align" => align = self.small()?,
-                ".v2" => lanes = 2,
-                ".v4" => lanes = 4,
-                ".ptr" | ".const" | ".global" | ".shared" | ".local" => {}
-                word => {
-                    let ty = Type::parse(word.trim_start_matches('.'));
-                    let ty = ty.ok_or_else(|| Problem::unknown(line, format!("unknown type '{word}'")))?;
-                    return Ok((align.max(ty.bytes() * lanes), lanes, ty));
-                }
-            }
-        }
-    }
-
-    fn variable(
-        &mut self,
-        space: Space,
-        align: u32,
-        lanes: u32,
-        ty: Type,
-        external: bool,
-    ) -> Parsed<Variable<'a>> {
-        let mut name = self.word()?;
-        let mut align = align;
-        while let ".ptr" | ".align" | ".global" | ".shared" | ".const" | ".local" = name {
-            // The attributes of a pointer parameter say nothing about its own place.
-            if name == ".align" {
-                self.small()?;
-                align = ty.bytes();
-            }
-            name = self.word()?;
-        }
-        let mut count = u64::from(lanes);
-        let mut external = external;
-        while self.is(b'[') {
-            if self.is(b']') {
-                external = true;
-                count = 0;
-                continue;
-            }
-            let size = self.int()?;
-            count = u64::try_from(size).ok().and_then(|n| count.checked_mul(n)).unwrap_or(u64::MAX);
-            self.expect(b']')?;
-        }
-        let bytes = match count.checked_mul(u64::from(ty.bytes())) {
-            Some(bytes) if bytes <= 1 << 31 => bytes,
-            _ => return self.error(format!("variable '{name}' is too large")),
-        };
-        let mut init = Vec::new();
-        if self.is(b'=') {
-            self.initial(ty, &mut init)?;
-            if init.len() as u64 > bytes {
-                return self.error(format!("too many initial values for '{name}'"));
-            }
-        }
-        Ok(Variable { name, space, align, ty, bytes, init, external })
-    }
-
-    fn initial(&mut self, ty: Type, out: &mut Vec<u8>) -> Parsed<()> {
-        if self.is(b'{') {
-            while !self.is(b'}') {
-                self.initial(ty, out)?;
-                self.is(b',');
-            }
-            return Ok(());
-        }
-        let negative = self.is(b'-');
-        let value = match self.next() {
-            Token::Int(value) => (if negative { -value } else { value }) as u64,
-            Token::F32(bits) if ty == Type::F(64) => f64::from(f32::from_bits(bits)).to_bits(),
-            Token::F32(bits) => u64::from(bits),
-            Token::F64(bits) if ty == Type::F(32) => u64::from((f64::from_bits(bits) as f32).to_bits()),
-            Token::F64(bits) => bits,
-            other => return Err(Problem::unknown(self.line(), format!("initial value {other:?}"))),
-        };
-        out.extend_from_slice(&value.to_le_bytes()[..ty.bytes() as usize]);
-        Ok(())
-    }
-
-    fn params(&mut self) -> Parsed<Vec<Variable<'a>>> {
-        let mut found = Vec::new();
-        if !self.is(b'(') {
-            return Ok(found);
-        }
-        while !self.is(b')') {
-            if self.word()? != ".param" {
-                return self.error("expected .param");
-            }
-            let (align, lanes, ty) = self.type_of()?;
-            found.push(self.variable(Space::Param, align, lanes, ty, false)?);
-            self.is(b',');
-        }
-        Ok(found)
     }
 
     fn function(&mut self, entry: bool, line: u32) -> Parsed<Function<'a>> {

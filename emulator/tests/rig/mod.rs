@@ -115,7 +115,14 @@ impl Rig {
         launch_counted(&kernel, grid, block, shared, &params, &self.memory, &self.target, &self.checks)
     }
 
-    pub fn launch(&self, kernel: &str, blocks: u32, threads: u32, shared: u32, arguments: &[Arg]) -> Statistics {
+    pub fn launch(
+        &self,
+        kernel: &str,
+        blocks: u32,
+        threads: u32,
+        shared: u32,
+        arguments: &[Arg],
+    ) -> Statistics {
         let result = self.try_launch(kernel, [blocks, 1, 1], [threads, 1, 1], shared, arguments);
         result.unwrap_or_else(|fault| panic!("{fault}"))
     }
@@ -140,7 +147,9 @@ pub fn floats(n: usize, seed: u64) -> Vec<f32> {
 pub fn close(got: &[f32], want: &[f64], tolerance: f64) {
     assert_eq!(got.len(), want.len());
     for (n, (&a, &b)) in got.iter().zip(want).enumerate() {
-        let fine = f64::from(a) == b || (a.is_nan() && b.is_nan()) || (f64::from(a) - b).abs() <= tolerance * b.abs().max(1.0);
+        let fine = f64::from(a) == b
+            || (a.is_nan() && b.is_nan())
+            || (f64::from(a) - b).abs() <= tolerance * b.abs().max(1.0);
         assert!(fine, "element {n}: {a} instead of {b}");
     }
 }

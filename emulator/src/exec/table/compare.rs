@@ -77,7 +77,7 @@ macro_rules! float {
     };
 }
 
-#[allow(clippy::neg_cmp_op_on_partial_ord, reason = "the unordered forms are true for NaN")]
+#[allow(clippy::neg_cmp_op_on_partial_ord, clippy::double_comparisons, reason = "NaN makes the difference")]
 pub const FLOAT: &[Row] = float! {
     f32 "p:ww" "w:ww" "f32" |x| x;
     f32 "p:ww" "w:ww" "ftz.f32" |x| flush(x);

@@ -86,19 +86,19 @@ impl Conversion {
 
     fn apply(self, raw: u64) -> u64 {
         match self.from {
-            Type::F(64) => self.from_float(f64::from_bits(raw)),
+            Type::F(64) => self.float(f64::from_bits(raw)),
             Type::F(32) => {
                 let x = f32::from_bits(raw as u32);
-                self.from_float(f64::from(if self.ftz { flush(x) } else { x }))
+                self.float(f64::from(if self.ftz { flush(x) } else { x }))
             }
-            Type::F(_) => self.from_float(half_to_f64(raw as u16)),
-            Type::Bf16 => self.from_float(f64::from(bf16_to_f32(raw as u16))),
-            Type::S(n) => self.from_integer(i128::from((raw as i64) << (64 - n) >> (64 - n))),
-            other => self.from_integer(i128::from(raw & (u64::MAX >> (64 - other.bits())))),
+            Type::F(_) => self.float(half_to_f64(raw as u16)),
+            Type::Bf16 => self.float(f64::from(bf16_to_f32(raw as u16))),
+            Type::S(n) => self.integer(i128::from((raw as i64) << (64 - n) >> (64 - n))),
+            other => self.integer(i128::from(raw & (u64::MAX >> (64 - other.bits())))),
         }
     }
 
-    fn from_integer(self, x: i128) -> u64 {
+    fn integer(self, x: i128) -> u64 {
         let round = self.round.unwrap_or(Round::Nearest);
         let s = x as f64;
         let e = (x - s as i128) as f64;
@@ -125,7 +125,7 @@ impl Conversion {
         }
     }
 
-    fn from_float(self, x: f64) -> u64 {
+    fn float(self, x: f64) -> u64 {
         let round = self.round.unwrap_or(Round::Zero);
         let mut y = x;
         if self.integral || !matches!(self.to, Type::F(_) | Type::Bf16) {
@@ -147,7 +147,13 @@ impl Conversion {
                 u64::from((if self.ftz { flush(near) } else { near }).to_bits())
             }
             Type::F(_) => {
-                let y = if self.sat { saturate64(y) } else if self.relu && y <= 0.0 { 0.0 } else { y };
+                let y = if self.sat {
+                    saturate64(y)
+                } else if self.relu && y <= 0.0 {
+                    0.0
+                } else {
+                    y
+                };
                 u64::from(f64_to_half(y, round))
             }
             Type::Bf16 => {
@@ -178,8 +184,11 @@ pub fn generic(c: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
     let mut out = [0u64; LANES];
     for (lane, to) in out.iter_mut().enumerate() {
         if m >> lane & 1 != 0 {
-            let raw =
-                if i.mode & 1 != 0 { c.get::<u64>(i.s[0])[lane] } else { u64::from(c.get::<u32>(i.s[0])[lane]) };
+            let raw = if i.mode & 1 != 0 {
+                c.get::<u64>(i.s[0])[lane]
+            } else {
+                u64::from(c.get::<u32>(i.s[0])[lane])
+            };
             *to = conversion.apply(raw);
             // A signed result in a wider register is extended by its sign.
             if let Type::S(n) = conversion.to {

@@ -4,8 +4,8 @@ use super::{Row, row};
 use crate::exec::cx::Cx;
 use crate::exec::inst::{Flow, Inst};
 use crate::exec::soft::{
-    Round, add32, approximate, canon, flush, fma32, fma32_round, max32, max64, min32, min64, mul32,
-    saturate, saturate64, upper,
+    Round, add32, approximate, canon, flush, fma32, fma32_round, max32, max64, min32, min64, mul32, saturate,
+    saturate64, upper,
 };
 
 /// A float32 operation plain, with .ftz, with .sat and with both.
@@ -53,7 +53,7 @@ pub const BINARY: &[Row] = binary! {
 };
 
 pub const TERNARY: &[Row] = ternary! {
-    "fma.rn.f32" "fma.rn.ftz.f32" "fma.rn.sat.f32" "fma.rn.ftz.sat.f32" |a, b, d| fma32(a, b, d);
+    "fma.rn.f32" "fma.rn.ftz.f32" "fma.rn.sat.f32" "fma.rn.ftz.sat.f32" fma32;
     "fma.rz.f32" "fma.rz.ftz.f32" "fma.rz.sat.f32" "fma.rz.ftz.sat.f32" |a, b, d| fma32_round(a, b, d, Round::Zero);
     "fma.rm.f32" "fma.rm.ftz.f32" "fma.rm.sat.f32" "fma.rm.ftz.sat.f32" |a, b, d| fma32_round(a, b, d, Round::Down);
     "fma.rp.f32" "fma.rp.ftz.f32" "fma.rp.sat.f32" "fma.rp.ftz.sat.f32" |a, b, d| fma32_round(a, b, d, Round::Up);
@@ -123,9 +123,13 @@ pub const EXACT: &[Row] = &[
     row("div.rn.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| canon(a / b))),
     row("div.rn.ftz.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| flush(canon(flush(a) / flush(b))))),
     row("div.full.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| canon(a / b))),
-    row("div.full.ftz.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| flush(canon(flush(a) / flush(b))))),
+    row("div.full.ftz.f32", "w:ww", |c, i, m| {
+        c.op2(i, m, |a: f32, b: f32| flush(canon(flush(a) / flush(b))))
+    }),
     row("div.approx.f32", "w:ww", |c, i, m| c.op2(i, m, divide)),
-    row("div.approx.ftz.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| flush(divide(flush(a), flush(b))))),
+    row("div.approx.ftz.f32", "w:ww", |c, i, m| {
+        c.op2(i, m, |a: f32, b: f32| flush(divide(flush(a), flush(b))))
+    }),
     row("rcp.rn.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| canon(1.0 / a))),
     row("rcp.rn.ftz.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| flush(canon(1.0 / flush(a))))),
     row("sqrt.rn.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| canon(a.sqrt()))),

@@ -110,12 +110,12 @@ pub const ROWS: &[Row] = rows! {
     "mul.lo.u32 mul.lo.s32" "w:ww" |c, i, m| c.op2(i, m, u32::wrapping_mul);
     "mul.lo.u64 mul.lo.s64" "d:dd" |c, i, m| c.op2(i, m, u64::wrapping_mul);
     "mul.lo.u16 mul.lo.s16" "h:hh" |c, i, m| c.op2(i, m, u16::wrapping_mul);
-    "mul.hi.u32" "w:ww" |c, i, m| c.op2(i, m, |a: u32, b: u32| (u64::from(a) * u64::from(b) >> 32) as u32);
-    "mul.hi.s32" "w:ww" |c, i, m| c.op2(i, m, |a: i32, b: i32| (i64::from(a) * i64::from(b) >> 32) as i32);
-    "mul.hi.u64" "d:dd" |c, i, m| c.op2(i, m, |a: u64, b: u64| (u128::from(a) * u128::from(b) >> 64) as u64);
-    "mul.hi.s64" "d:dd" |c, i, m| c.op2(i, m, |a: i64, b: i64| (i128::from(a) * i128::from(b) >> 64) as i64);
-    "mul.hi.u16" "h:hh" |c, i, m| c.op2(i, m, |a: u16, b: u16| (u32::from(a) * u32::from(b) >> 16) as u16);
-    "mul.hi.s16" "h:hh" |c, i, m| c.op2(i, m, |a: i16, b: i16| (i32::from(a) * i32::from(b) >> 16) as i16);
+    "mul.hi.u32" "w:ww" |c, i, m| c.op2(i, m, |a: u32, b: u32| ((u64::from(a) * u64::from(b)) >> 32) as u32);
+    "mul.hi.s32" "w:ww" |c, i, m| c.op2(i, m, |a: i32, b: i32| ((i64::from(a) * i64::from(b)) >> 32) as i32);
+    "mul.hi.u64" "d:dd" |c, i, m| c.op2(i, m, |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64);
+    "mul.hi.s64" "d:dd" |c, i, m| c.op2(i, m, |a: i64, b: i64| ((i128::from(a) * i128::from(b)) >> 64) as i64);
+    "mul.hi.u16" "h:hh" |c, i, m| c.op2(i, m, |a: u16, b: u16| ((u32::from(a) * u32::from(b)) >> 16) as u16);
+    "mul.hi.s16" "h:hh" |c, i, m| c.op2(i, m, |a: i16, b: i16| ((i32::from(a) * i32::from(b)) >> 16) as i16);
     "mul.wide.u32" "d:ww" |c, i, m| c.op2(i, m, |a: u32, b: u32| u64::from(a) * u64::from(b));
     "mul.wide.s32" "d:ww" |c, i, m| c.op2(i, m, |a: i32, b: i32| i64::from(a) * i64::from(b));
     "mul.wide.u16" "w:hh" |c, i, m| c.op2(i, m, |a: u16, b: u16| u32::from(a) * u32::from(b));
@@ -124,10 +124,10 @@ pub const ROWS: &[Row] = rows! {
     "mad.lo.u32 mad.lo.s32" "w:www" |c, i, m| c.op3(i, m, |a: u32, b: u32, d: u32| a.wrapping_mul(b).wrapping_add(d));
     "mad.lo.u64 mad.lo.s64" "d:ddd" |c, i, m| c.op3(i, m, |a: u64, b: u64, d: u64| a.wrapping_mul(b).wrapping_add(d));
     "mad.lo.u16 mad.lo.s16" "h:hhh" |c, i, m| c.op3(i, m, |a: u16, b: u16, d: u16| a.wrapping_mul(b).wrapping_add(d));
-    "mad.hi.u32" "w:www" |c, i, m| c.op3(i, m, |a: u32, b: u32, d: u32| ((u64::from(a) * u64::from(b) >> 32) as u32).wrapping_add(d));
-    "mad.hi.s32" "w:www" |c, i, m| c.op3(i, m, |a: i32, b: i32, d: i32| ((i64::from(a) * i64::from(b) >> 32) as i32).wrapping_add(d));
-    "mad.hi.u64" "d:ddd" |c, i, m| c.op3(i, m, |a: u64, b: u64, d: u64| ((u128::from(a) * u128::from(b) >> 64) as u64).wrapping_add(d));
-    "mad.hi.s64" "d:ddd" |c, i, m| c.op3(i, m, |a: i64, b: i64, d: i64| ((i128::from(a) * i128::from(b) >> 64) as i64).wrapping_add(d));
+    "mad.hi.u32" "w:www" |c, i, m| c.op3(i, m, |a: u32, b: u32, d: u32| (((u64::from(a) * u64::from(b)) >> 32) as u32).wrapping_add(d));
+    "mad.hi.s32" "w:www" |c, i, m| c.op3(i, m, |a: i32, b: i32, d: i32| (((i64::from(a) * i64::from(b)) >> 32) as i32).wrapping_add(d));
+    "mad.hi.u64" "d:ddd" |c, i, m| c.op3(i, m, |a: u64, b: u64, d: u64| (((u128::from(a) * u128::from(b)) >> 64) as u64).wrapping_add(d));
+    "mad.hi.s64" "d:ddd" |c, i, m| c.op3(i, m, |a: i64, b: i64, d: i64| (((i128::from(a) * i128::from(b)) >> 64) as i64).wrapping_add(d));
     "mad.wide.u32" "d:wwd" |c, i, m| c.op3(i, m, |a: u32, b: u32, d: u64| (u64::from(a) * u64::from(b)).wrapping_add(d));
     "mad.wide.s32" "d:wwd" |c, i, m| c.op3(i, m, |a: i32, b: i32, d: i64| (i64::from(a) * i64::from(b)).wrapping_add(d));
     "mad.wide.u16" "w:hhw" |c, i, m| c.op3(i, m, |a: u16, b: u16, d: u32| (u32::from(a) * u32::from(b)).wrapping_add(d));
@@ -232,8 +232,7 @@ pub const ROWS: &[Row] = rows! {
 
 fn insert(c: &mut Cx<'_>, i: &Inst, m: u32, n: &[u32; LANES], bits: u32) -> Flow {
     let (a, b, p) = (c.get::<u32>(i.s[0]), c.get::<u32>(i.s[1]), c.get::<u32>(i.s[2]));
-    let out =
-        std::array::from_fn(|l| bfi64(u64::from(a[l]), u64::from(b[l]), p[l], n[l], bits) as u32);
+    let out = std::array::from_fn(|l| bfi64(u64::from(a[l]), u64::from(b[l]), p[l], n[l], bits) as u32);
     c.put::<u32>(i.d[0], m, &out);
     Flow::Next
 }
@@ -290,15 +289,15 @@ fn less64(a: u64, b: u64, flag: bool) -> (u64, bool) {
 }
 
 fn hi32(a: u32, b: u32) -> u32 {
-    (u64::from(a) * u64::from(b) >> 32) as u32
+    ((u64::from(a) * u64::from(b)) >> 32) as u32
 }
 
 fn hi64(a: u64, b: u64) -> u64 {
-    (u128::from(a) * u128::from(b) >> 64) as u64
+    ((u128::from(a) * u128::from(b)) >> 64) as u64
 }
 
 fn hi32s(a: u32, b: u32) -> u32 {
-    (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32
+    ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32
 }
 
 pub const CARRY: &[Row] = rows! {

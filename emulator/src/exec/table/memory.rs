@@ -71,8 +71,12 @@ fn apply(operation: &str, ty: Type, old: u64, b: u64, c: u64, flushed: bool) -> 
             let sum = crate::exec::soft::canon(part(old) + part(b));
             u64::from((if flushed { flush(sum) } else { sum }).to_bits())
         }
-        ("min", Type::F(_)) => u64::from(min32(f32::from_bits(old as u32), f32::from_bits(b as u32)).to_bits()),
-        ("max", Type::F(_)) => u64::from(max32(f32::from_bits(old as u32), f32::from_bits(b as u32)).to_bits()),
+        ("min", Type::F(_)) => {
+            u64::from(min32(f32::from_bits(old as u32), f32::from_bits(b as u32)).to_bits())
+        }
+        ("max", Type::F(_)) => {
+            u64::from(max32(f32::from_bits(old as u32), f32::from_bits(b as u32)).to_bits())
+        }
         ("add", _) => old.wrapping_add(b),
         ("min", Type::S(_)) if wide => (old as i64).min(b as i64) as u64,
         ("max", Type::S(_)) if wide => (old as i64).max(b as i64) as u64,
@@ -135,9 +139,10 @@ pub fn atomic(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
                 cx.set_shared_word(addr, i.size(), apply(operation, ty, old, b, c, false));
                 old
             }),
-            Space::Local | Space::Param => {
-                Err(Bad { kind: crate::FaultKind::Undefined, detail: "atomic outside global and shared".into() })
-            }
+            Space::Local | Space::Param => Err(Bad {
+                kind: crate::FaultKind::Undefined,
+                detail: "atomic outside global and shared".into(),
+            }),
             _ => global(cx, i, addr, |old| apply(operation, ty, old, b, c, true)),
         };
         match result {

@@ -51,11 +51,6 @@ pub fn find(name: &str) -> Option<&'static Row> {
     index.get(name).copied()
 }
 
-/// The full names of all instructions in the tables.
-pub fn names() -> Vec<&'static str> {
-    rows().flat_map(|row| row.names.split_whitespace()).collect()
-}
-
 /// The letters of a form: results, then sources.
 pub fn letters(form: &'static str) -> (&'static [u8], &'static [u8]) {
     let (d, s) = form.split_once(':').unwrap_or((form, ""));
@@ -84,3 +79,22 @@ pub fn signature(form: &'static str) -> Signature {
 }
 
 pub use convert::{Conversion, generic as generic_convert};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_forms_known() {
+        let mut seen = std::collections::HashSet::new();
+        for row in rows() {
+            let (d, s) = letters(row.form);
+            assert!(d.len() <= 4 && s.len() <= 5, "{}", row.names);
+            assert!(d.iter().chain(s).all(|&letter| class(letter) != Class::None), "{}", row.names);
+            for name in row.names.split_whitespace() {
+                assert!(seen.insert(name), "{name} twice");
+            }
+        }
+        assert!(seen.len() > 500, "{}", seen.len());
+    }
+}

@@ -174,7 +174,11 @@ pub const ROWS: &[Row] = &[
     }),
     row("brkpt pmevent", ":", nothing),
     row("nanosleep.u32", ":w", nothing),
-    row("membar.gl membar.sys membar.cta fence.sc.cta fence.sc.gpu fence.sc.sys fence.acq_rel.cta", ":", fence),
+    row(
+        "membar.gl membar.sys membar.cta fence.sc.cta fence.sc.gpu fence.sc.sys fence.acq_rel.cta",
+        ":",
+        fence,
+    ),
     row("fence.acq_rel.gpu fence.acq_rel.sys fence.acq_rel.cluster fence.sc.cluster", ":", fence),
     row("bar.warp.sync", ":w", warp_sync),
     row("vote.sync.all.pred", "p:pw", |c, i, m| vote(c, i, m, |v, all| u32::from(v == all))),
