@@ -287,6 +287,26 @@ fn conversions() {
 }
 
 #[test]
+fn half_precision() {
+    table(&[
+        ("add.f16 %oh, %h0, %h1;", &[0x3c00, 0x3c00], 0x4000),
+        // 2048 + 1 is a tie, which goes to even.
+        ("add.rn.f16 %oh, %h0, %h1;", &[0x6800, 0x3c00], 0x6800),
+        ("mul.f16x2 %ow, %w0, %w1;", &[0x4000_3c00, 0x4200_4000], 0x4600_4000),
+        ("fma.rn.f16 %oh, %h0, %h1, %h2;", &[0x3c01, 0x3c01, 0xbc02], 0x0010),
+        ("fma.rn.relu.f16x2 %ow, %w0, %w1, %w2;", &[0xbc00_3c00, 0x3c00_3c00, 0], 0x3c00),
+        ("add.bf16x2 %ow, %w0, %w1;", &[0x3f80_4000, 0x3f80_3f80], 0x4000_4040),
+        ("fma.rn.bf16 %oh, %h0, %h1, %h2;", &[0x3f81, 0x3f81, 0xbf82], 0x3880),
+        ("max.f16 %oh, %h0, %h1;", &[0x7e00, 0x3c00], 0x3c00),
+        ("max.NaN.f16 %oh, %h0, %h1;", &[0x7e00, 0x3c00], 0x7fff),
+        ("neg.bf16x2 %ow, %w0;", &[0x3f80_3f80], 0xbf80_bf80),
+        ("cvt.rn.f16x2.f32 %ow, %w0, %w1;", &[f(1.0), f(2.0)], 0x3c00_4000),
+        ("cvt.rn.bf16x2.f32 %ow, %w0, %w1;", &[f(1.0), f(1.003_906_3)], 0x3f80_3f80),
+        ("cvt.rna.tf32.f32 %ow, %w0;", &[0x3f80_1000], 0x3f80_2000),
+    ]);
+}
+
+#[test]
 fn local_memory_and_calls() {
     let text = ".version 7.0\n.target sm_75\n.address_size 64\n\
         .global .align 8 .u64 counter = 5;\n.const .align 4 .b32 table[3] = {10, 20, 30};\n\

@@ -51,7 +51,7 @@ impl<'a> Lower<'a> {
     }
 
     /// Base register, whether it has 64 bits, offset; the space changes for a function's params.
-    fn address(&mut self, operand: &Operand<'a>, space: &mut Space) -> Lowered<(Slot, bool, i64)> {
+    pub fn address(&mut self, operand: &Operand<'a>, space: &mut Space) -> Lowered<(Slot, bool, i64)> {
         let Operand::Address(base, offset) = operand else {
             return self.error("expected an address");
         };

@@ -34,6 +34,8 @@ impl<'a> Lower<'a> {
             }
             "match" if rest == "all.sync.b32" || rest == "all.sync.b64" => self.match_all(rest, operands),
             "bar" | "barrier" if rest != "warp.sync" => self.barrier(rest, operands),
+            "mma" => self.multiply(rest, operands),
+            "ldmatrix" => self.load_matrix(rest, operands),
             "prefetch" | "prefetchu" | "discard" | "applypriority" => Ok(()),
             "cp" if rest.starts_with("async.ca.") || rest.starts_with("async.cg.") => {
                 self.copy_async(rest, operands)

@@ -8,6 +8,7 @@ mod declarations;
 mod decode;
 mod lexer;
 mod lower;
+mod matrices;
 mod names;
 mod parser;
 

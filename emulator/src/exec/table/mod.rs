@@ -3,7 +3,9 @@
 mod compare;
 mod convert;
 mod float;
+mod half;
 mod integer;
+pub mod matrix;
 pub mod memory;
 pub mod warp;
 
@@ -33,6 +35,8 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         float::APPROXIMATE,
         float::EXACT,
         float::DOUBLE,
+        half::ROWS,
+        half::PAIRS,
         compare::INTEGER,
         compare::FLOAT,
         convert::ROWS,

@@ -1,0 +1,139 @@
+//! float16 and bfloat16, single and in pairs. Sums and products are formed in float64, where they are
+//! exact or lose too little to change the rounding.
+
+use super::{Row, row};
+use crate::exec::cx::Cx;
+use crate::exec::inst::{Flow, Inst};
+use crate::exec::soft::{Round, bf16_to_f32, f64_to_half, half_to_f64, max64, min64};
+
+fn get16(x: u16) -> f64 {
+    half_to_f64(x)
+}
+
+fn put16(x: f64) -> u16 {
+    f64_to_half(x, Round::Nearest)
+}
+
+fn getb(x: u16) -> f64 {
+    f64::from(bf16_to_f32(x))
+}
+
+/// Rounds a float64 to bfloat16 once.
+fn putb(x: f64) -> u16 {
+    if x.is_nan() {
+        return 0x7fff;
+    }
+    let near = x as f32;
+    let bits = near.to_bits();
+    let wide = f64::from(near);
+    // Round to odd in float32 first, so that the second rounding sees what was lost.
+    let odd = if wide != x && bits & 1 == 0 && near.is_finite() {
+        if x.abs() > wide.abs() { bits + 1 } else { bits - 1 }
+    } else {
+        bits
+    };
+    (odd.wrapping_add(0x7fff + (odd >> 16 & 1)) >> 16) as u16
+}
+
+type Get = fn(u16) -> f64;
+type Put = fn(f64) -> u16;
+
+fn each(c: &mut Cx<'_>, i: &Inst, m: u32, pair: bool, f: impl Fn(u16, u16, u16) -> u16) -> Flow {
+    let slot = |n: usize| if i.s[n] == crate::exec::inst::NONE { i.s[0] } else { i.s[n] };
+    let (a, b, d) = (c.get::<u32>(slot(0)), c.get::<u32>(slot(1)), c.get::<u32>(slot(2)));
+    let out = std::array::from_fn(|l| {
+        let low = u32::from(f(a[l] as u16, b[l] as u16, d[l] as u16));
+        if !pair {
+            return low;
+        }
+        let high = f((a[l] >> 16) as u16, (b[l] >> 16) as u16, (d[l] >> 16) as u16);
+        low | u32::from(high) << 16
+    });
+    c.put::<u32>(i.d[0], m, &out);
+    Flow::Next
+}
+
+fn binary(c: &mut Cx<'_>, i: &Inst, m: u32, pair: bool, get: Get, put: Put, f: fn(f64, f64) -> f64) -> Flow {
+    each(c, i, m, pair, |a, b, _| put(f(get(a), get(b))))
+}
+
+fn fused(c: &mut Cx<'_>, i: &Inst, m: u32, pair: bool, get: Get, put: Put, relu: bool) -> Flow {
+    each(c, i, m, pair, |a, b, d| {
+        let sum = once(get(a) * get(b), get(d));
+        put(if relu && sum <= 0.0 { 0.0 } else { sum })
+    })
+}
+
+/// The sum rounded to odd in float64, so that a later rounding is the only one.
+fn once(product: f64, addend: f64) -> f64 {
+    let s = product + addend;
+    let back = s - product;
+    let e = (product - (s - back)) + (addend - back);
+    let bits = s.to_bits();
+    if e == 0.0 || !e.is_finite() || bits & 1 == 1 {
+        return s;
+    }
+    f64::from_bits(if (e > 0.0) == (s > 0.0) { bits + 1 } else { bits - 1 })
+}
+
+fn add(a: f64, b: f64) -> f64 {
+    once(a, b)
+}
+
+fn sub(a: f64, b: f64) -> f64 {
+    once(a, -b)
+}
+
+fn mul(a: f64, b: f64) -> f64 {
+    a * b
+}
+
+fn min_nan(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { min64(a, b) }
+}
+
+fn max_nan(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { max64(a, b) }
+}
+
+macro_rules! halves {
+    ($($name:literal $pair:expr, $two:literal $three:literal $one:literal $get:expr, $put:expr;)*) => {
+        &[$(
+            row(concat!("add.", $name, " add.rn.", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, add)),
+            row(concat!("sub.", $name, " sub.rn.", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, sub)),
+            row(concat!("mul.", $name, " mul.rn.", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, mul)),
+            row(concat!("min.", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, min64)),
+            row(concat!("max.", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, max64)),
+            row(concat!("min.NaN.", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, min_nan)),
+            row(concat!("max.NaN.", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, max_nan)),
+            row(concat!("fma.rn.", $name), $three, |c, i, m| fused(c, i, m, $pair, $get, $put, false)),
+            row(concat!("fma.rn.relu.", $name), $three, |c, i, m| fused(c, i, m, $pair, $get, $put, true)),
+            row(concat!("abs.", $name), $one, |c, i, m| each(c, i, m, $pair, |a, _, _| a & 0x7fff)),
+            row(concat!("neg.", $name), $one, |c, i, m| each(c, i, m, $pair, |a, _, _| a ^ 0x8000)),
+        )*]
+    };
+}
+
+pub const ROWS: &[Row] = halves! {
+    "f16" false, "h:hh" "h:hhh" "h:h" get16, put16;
+    "f16x2" true, "w:ww" "w:www" "w:w" get16, put16;
+    "bf16" false, "h:hh" "h:hhh" "h:h" getb, putb;
+    "bf16x2" true, "w:ww" "w:www" "w:w" getb, putb;
+};
+
+/// Two float32 to a pair; the first goes to the upper half.
+pub const PAIRS: &[Row] = &[
+    row("cvt.rn.f16x2.f32", "w:ww", |c, i, m| {
+        c.op2(i, m, |a: f32, b: f32| u32::from(put16(a.into())) << 16 | u32::from(put16(b.into())))
+    }),
+    row("cvt.rn.bf16x2.f32", "w:ww", |c, i, m| {
+        c.op2(i, m, |a: f32, b: f32| u32::from(putb(a.into())) << 16 | u32::from(putb(b.into())))
+    }),
+    row("cvt.rna.tf32.f32", "w:w", |c, i, m| {
+        c.op1(
+            i,
+            m,
+            |a: u32| if a & 0x7f80_0000 == 0x7f80_0000 { a } else { a.wrapping_add(0x1000) & 0xffff_e000 },
+        )
+    }),
+];
