@@ -12,7 +12,8 @@ const MB = 2 ** 20;
 const rounds = (body) => `
   const device = ${JSON.stringify(device)};
   const { Tensor } = warpwright;
-  const settle = async () => { for (let i = 0; i < 4; i++) { globalThis.gc(); await new Promise((resolve) => { setTimeout(resolve, 20); }); } };
+  const settle = async () => { for (let i = 0; i < 4; i++) { globalThis.gc(); await new Promise((resolve) => { setTimeout(resolve, 20); }); }
+    for (const one of ['cpu', device]) warpwright.trimMemory(one); };
   const round = async () => { ${body} };
   for (let i = 0; i < 60; i++) await round();
   await settle();

@@ -39,7 +39,7 @@ pub enum Error {
     /// The call's AbortSignal fired.
     #[error("{0}")]
     Aborted(String),
-    /// The device context is lost (an illegal access or a hardware fault); it is rebuilt at the next call.
+    /// The device context is lost (an illegal access or a hardware fault).
     #[error("{0}")]
     DeviceLost(String),
     /// Any other failure that the driver reported: `<call> failed: error <number> (<text>)`.
@@ -93,7 +93,7 @@ pub const CODES: &[ErrorCode] = &[
     row(
         "DEVICE_LOST",
         13,
-        "The device context was lost while the named operation ran; the next call builds a new one.",
+        "The device faulted while the named operation ran, and its tensors are gone. A new context is tried at the next call; where the driver refuses one, the process must be restarted to use that GPU again.",
     ),
     row(
         "DRIVER_ERROR",

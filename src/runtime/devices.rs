@@ -92,6 +92,9 @@ fn parse(name: &str) -> Result<Option<DeviceName>> {
 const MINIMUM_CAPABILITY: (u32, u32) = (7, 5);
 
 fn usable(ordinal: usize) -> Result<()> {
+    if let Some(error) = super::Gpu::gone(ordinal) {
+        return Err(error);
+    }
     let properties = driver::device_properties(ordinal)?;
     if properties.compute_capability < MINIMUM_CAPABILITY {
         let (major, minor) = properties.compute_capability;

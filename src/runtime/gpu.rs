@@ -16,6 +16,8 @@ type Job = Box<dyn FnOnce() + Send>;
 pub struct Gpu {
     ordinal: usize,
     launcher: Mutex<Option<Arc<Launcher>>>,
+    /// Why the device cannot be opened again in this process.
+    gone: Mutex<Option<Error>>,
     submitter: Sender<Job>,
     waiter: Sender<Job>,
 }
@@ -50,6 +52,7 @@ impl Gpu {
         let gpu = Arc::new(Gpu {
             ordinal,
             launcher: Mutex::new(None),
+            gone: Mutex::new(None),
             submitter: worker(format!("ww-submit-{ordinal}"))?,
             waiter: worker(format!("ww-wait-{ordinal}"))?,
         });
@@ -82,8 +85,26 @@ impl Gpu {
             launcher.core().context().reset_lost();
             *slot = None;
         }
-        let launcher = Arc::new(Launcher::new(DeviceCore::open(self.ordinal)?));
-        Ok(slot.insert(launcher).clone())
+        let core = DeviceCore::open(self.ordinal).map_err(|error| self.give_up(error))?;
+        Ok(slot.insert(Arc::new(Launcher::new(core))).clone())
+    }
+
+    /// Drivers may refuse every new context of a process after a fault (580 does); that is remembered and told.
+    fn give_up(&self, error: Error) -> Error {
+        let Error::DeviceLost(text) = error else { return error };
+        let ordinal = self.ordinal;
+        let told = format!("cuda:{ordinal} stays lost, restart the process to use it again: {text}");
+        if let Ok(mut gone) = self.gone.lock() {
+            *gone = Some(Error::DeviceLost(told.clone()));
+        }
+        Error::DeviceLost(told)
+    }
+
+    /// Why that device cannot be used any more in this process, if so.
+    pub fn gone(ordinal: usize) -> Option<Error> {
+        let gpu = gpus().get(&ordinal)?.clone();
+        let gone = gpu.gone.lock().ok()?;
+        gone.clone()
     }
 
     /// Queues a task.
