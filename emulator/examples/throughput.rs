@@ -58,6 +58,18 @@ fn main() {
         let arguments = [U64(a), U64(y), U64(n as u64), F32(0.0), F32(0.0)];
         measure(name, &mut rig, (n / 1024) as u32, 256, 0, &arguments);
     }
+    let (a, y) = (rig.put(&floats(1000, 1)), rig.empty(4000));
+    let arguments = [U64(a), U64(y), U64(1000), F32(0.0), F32(0.0)];
+    let start = Instant::now();
+    for _ in 0..1000 {
+        rig.launch("relu_f32", 1, 256, 0, &arguments);
+    }
+    println!("launch of one block: {:.1} us", start.elapsed().as_secs_f64() * 1e3);
+    let start = Instant::now();
+    let text = std::fs::read_to_string("../kernels/ptx/conv.sm_80.ptx").unwrap_or_default();
+    let module = warpwright_emulator::Module::load(&text, &warpwright_emulator::Target::new(80));
+    let kernels = module.map_or(0, |module| module.kernels().len());
+    println!("load of conv.sm_80, {kernels} kernels: {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
     let mut rig = open("softmax.sm_75");
     let (rows, columns) = (1024usize, 1000usize);
     let (a, y) = (rig.put(&floats(rows * columns, 1)), rig.empty(rows * columns * 4));

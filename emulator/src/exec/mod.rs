@@ -7,6 +7,7 @@ mod cx;
 pub(crate) mod inst;
 mod race;
 mod race_global;
+mod shared;
 pub(crate) mod soft;
 pub(crate) mod sync;
 pub(crate) mod table;

@@ -66,7 +66,25 @@ pub struct Actor<'a> {
     pub check: bool,
 }
 
+const TAG: u64 = !ATOMIC & (u64::MAX << 32);
+
+impl Actor<'_> {
+    /// How this warp's accesses since its last barrier look, but for the lanes.
+    pub fn tag(&self) -> u64 {
+        Access::new(self.warp, self.seen[self.warp as usize], 0, false).0 & TAG
+    }
+}
+
 impl Cell {
+    /// Notes a read of a word that another lane of the warp has just read, if it is one: what
+    /// ordered that read after the last write orders this one, unless the warp itself wrote.
+    #[inline(always)]
+    pub fn again(&mut self, tag: u64, lane: usize) -> bool {
+        let known = self.reads[0].0 & TAG == tag && self.write.0 & TAG != tag;
+        self.reads[0].0 |= u64::from(known) << lane;
+        known
+    }
+
     pub fn is_written(&self) -> bool {
         self.write.exists()
     }
@@ -107,6 +125,8 @@ impl Cell {
         let fine = |a: Access| a.ordered(actor.warp, actor.seen, lane) || actor.atomic && a.0 & ATOMIC != 0;
         let good = !actor.check || fine(self.write) && self.reads.iter().all(|&read| fine(read));
         self.write = Access::new(actor.warp, clock, lane, actor.atomic);
+        // Later accesses need only be ordered after this one.
+        self.reads = Default::default();
         good
     }
 }

@@ -9,7 +9,7 @@ use crate::ptx::ast::{Space, Type};
 pub fn loader(space: Space) -> Handler {
     match space {
         Space::Global | Space::Const => |c, i, m| load(c, i, m, Space::Global),
-        Space::Shared => |c, i, m| load(c, i, m, Space::Shared),
+        Space::Shared => crate::exec::shared::load_shared,
         Space::Local => |c, i, m| load(c, i, m, Space::Local),
         Space::Param => |c, i, m| load(c, i, m, Space::Param),
         Space::Generic => |c, i, m| load(c, i, m, Space::Generic),
