@@ -4,7 +4,8 @@ use crate::{Fault, FaultKind};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, RwLock};
 
-const BASE: u64 = 0x7000_0000_0000;
+/// Where the next allocation of any card lies: all cards share one address space.
+static NEXT: AtomicU64 = AtomicU64::new(0x7000_0000_0000);
 const GUARD: u64 = 4096;
 const ALIGN: u64 = 512;
 
@@ -151,7 +152,6 @@ pub struct DeviceMemory {
 }
 
 struct State {
-    next: u64,
     used: u64,
     freed: Vec<(u64, u64)>,
 }
@@ -168,7 +168,7 @@ impl DeviceMemory {
         DeviceMemory {
             capacity,
             table: RwLock::new(Arc::new(Vec::new())),
-            state: Mutex::new(State { next: BASE, used: 0, freed: Vec::new() }),
+            state: Mutex::new(State { used: 0, freed: Vec::new() }),
             check_unwritten: AtomicBool::new(true),
         }
     }
@@ -183,11 +183,10 @@ impl DeviceMemory {
         let mut state = self.lock();
         let held = bytes.checked_next_multiple_of(ALIGN)?;
         let used = state.used.checked_add(held).filter(|&used| used <= self.capacity)?;
-        let addr = state.next;
-        let next = addr.checked_add(held)?.checked_add(GUARD)?;
+        let step = held.checked_add(GUARD)?;
+        let addr = NEXT.fetch_add(step, Relaxed);
         let allocation = Arc::new(Allocation::new(addr, bytes)?);
         state.used = used;
-        state.next = next.next_multiple_of(ALIGN);
         let mut table = self.table.write().unwrap_or_else(|e| e.into_inner());
         Arc::make_mut(&mut table).push(allocation);
         Some(addr)
