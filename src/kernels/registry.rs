@@ -110,7 +110,7 @@ mod tests {
     fn a_kernel_has_one_signature_at_every_level() {
         for module in MODULES {
             for entry in module.entries {
-                let other = find(entry.name, 999).unwrap().1;
+                let other = find(entry.name, if module.exact { module.level } else { 999 }).unwrap().1;
                 assert_eq!(entry.parameters, other.parameters, "{}", entry.name);
             }
         }
