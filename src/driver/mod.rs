@@ -9,9 +9,11 @@ mod load;
 mod memory;
 mod module;
 mod nvml;
+mod pages;
 mod status;
 mod stream;
 pub mod table;
+mod tensor_map;
 #[cfg(test)]
 mod tests;
 
@@ -20,4 +22,6 @@ pub use load::{api, driver_version};
 pub use memory::{DeviceMemory, DevicePtr, PinnedMemory};
 pub(crate) use module::PackedArguments;
 pub use module::{Function, Grid, Module};
+pub use pages::Pages;
 pub use stream::{Event, Stream};
+pub use tensor_map::{Halves, TensorMap};

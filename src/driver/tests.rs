@@ -430,3 +430,20 @@ fn a_stand_in_is_seen_by_its_own_thread_only() {
     drop(driver);
     assert!(super::fake::installed().is_none());
 }
+
+#[test]
+fn tensor_maps_are_absent_on_drivers_without_them() {
+    let halves = Halves { ptr: DevicePtr(4096), columns: 100, rows: 7, matrices: 2, pitch: 128 };
+    let driver = FakeDriver::install(Config::default());
+    let context_of_now = context(&driver);
+    let map = TensorMap::halves(&context_of_now, halves, 128).unwrap().unwrap();
+    let words: Vec<u64> = map.words().chunks(2).map(|pair| u64::from(pair[0]) | u64::from(pair[1]) << 32).collect();
+    assert_eq!(words[..7], [4096, 100, 7, 2, 256, 256 * 7, 128]);
+    driver.fail("cuTensorMapEncodeTiled", 1, 801);
+    assert!(TensorMap::halves(&context_of_now, halves, 128).unwrap().is_none());
+    let wrong = TensorMap::halves(&context_of_now, Halves { pitch: 100, ..halves }, 128);
+    assert_eq!(wrong.err().unwrap().code(), "DRIVER_ERROR");
+    drop(driver);
+    let driver = FakeDriver::install(Config { absent: &["cuTensorMapEncodeTiled"], ..Config::default() });
+    assert!(TensorMap::halves(&context(&driver), halves, 128).unwrap().is_none());
+}

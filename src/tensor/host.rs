@@ -1,6 +1,7 @@
 //! Host memory of tensors and typed views of it.
 
 use super::MemoryStats;
+use crate::driver::Pages;
 use crate::ops::Meta;
 use crate::{DType, Error, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,8 +10,31 @@ use std::sync::{Mutex, MutexGuard};
 /// Owned host memory, aligned for every element type. Large blocks are kept for reuse when dropped: fresh pages cost
 /// several times what copying into warm ones does.
 pub struct HostBuffer {
-    words: Vec<u128>,
+    memory: Memory,
     size: usize,
+}
+
+enum Memory {
+    /// Small, from the system's allocator, in words so that every element type is aligned.
+    Words(Vec<u128>),
+    /// Large.
+    Pages(Pages),
+}
+
+impl Memory {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Memory::Words(words) => bytemuck::cast_slice(words),
+            Memory::Pages(pages) => pages.bytes(),
+        }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Memory::Words(words) => bytemuck::cast_slice_mut(words),
+            Memory::Pages(pages) => pages.bytes_mut(),
+        }
+    }
 }
 
 impl HostBuffer {
@@ -30,27 +54,27 @@ impl HostBuffer {
 
     /// The memory, and whether it is fresh and so zeroed.
     fn allocate(size: usize) -> Result<(HostBuffer, bool)> {
-        let count = class_of(size).div_ceil(size_of::<u128>());
-        let kept = take_kept(count);
+        let class = class_of(size);
+        let kept = take_kept(class);
         let fresh = kept.is_none();
-        let words = match kept {
-            Some(words) => words,
-            None => zeroed_words(size, count)?,
+        let memory = match kept {
+            Some(pages) => Memory::Pages(pages),
+            None => zeroed_memory(size, class)?,
         };
         let used = USED.fetch_add(size as u64, Ordering::Relaxed) + size as u64;
         PEAK.fetch_max(used, Ordering::Relaxed);
         BUFFERS.fetch_add(1, Ordering::Relaxed);
-        Ok((HostBuffer { words, size }, fresh))
+        Ok((HostBuffer { memory, size }, fresh))
     }
 
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.words)[..self.size]
+        &self.memory.bytes()[..self.size]
     }
 
     /// The bytes, writable.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut bytemuck::cast_slice_mut(&mut self.words)[..self.size]
+        &mut self.memory.bytes_mut()[..self.size]
     }
 
     /// The whole buffer as a writable tensor of that type and dims.
@@ -63,20 +87,25 @@ impl Drop for HostBuffer {
     fn drop(&mut self) {
         USED.fetch_sub(self.size as u64, Ordering::Relaxed);
         BUFFERS.fetch_sub(1, Ordering::Relaxed);
-        keep(std::mem::take(&mut self.words));
+        if let Memory::Pages(pages) = std::mem::replace(&mut self.memory, Memory::Words(Vec::new())) {
+            keep(pages);
+        }
     }
 }
 
-fn zeroed_words(size: usize, count: usize) -> Result<Vec<u128>> {
-    // `vec!` takes zeroed pages from the system without touching them but aborts when there are none, so the room is
-    // asked for first.
-    if Vec::<u128>::new().try_reserve_exact(count).is_err() {
-        return Err(Error::OutOfMemory(format!("host memory: {size} bytes could not be allocated")));
+fn zeroed_memory(size: usize, class: usize) -> Result<Memory> {
+    let exhausted = || Error::OutOfMemory(format!("host memory: {size} bytes could not be allocated"));
+    if class < LEAST_KEPT {
+        return Ok(Memory::Words(vec![0; class.div_ceil(size_of::<u128>())]));
     }
-    Ok(vec![0; count])
+    // Lengths beyond this are no slices; the system would refuse them only later.
+    if class > isize::MAX as usize {
+        return Err(exhausted());
+    }
+    Pages::zeroed(class).map(Memory::Pages).ok_or_else(exhausted)
 }
 
-/// Blocks below this many bytes go back to the system's allocator, which keeps them itself.
+/// Blocks below this many bytes come from the system's allocator, which keeps them itself.
 const LEAST_KEPT: usize = 128 << 10;
 /// Bytes kept for reuse at most.
 const MOST_KEPT: usize = 256 << 20;
@@ -92,7 +121,7 @@ fn class_of(size: usize) -> usize {
 
 #[derive(Default)]
 struct Kept {
-    blocks: Vec<Vec<u128>>,
+    blocks: Vec<Pages>,
     bytes: usize,
 }
 
@@ -101,25 +130,22 @@ fn kept() -> MutexGuard<'static, Kept> {
     KEPT.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn take_kept(count: usize) -> Option<Vec<u128>> {
-    if count * size_of::<u128>() < LEAST_KEPT {
+fn take_kept(class: usize) -> Option<Pages> {
+    if class < LEAST_KEPT {
         return None;
     }
     let mut kept = kept();
-    let index = kept.blocks.iter().rposition(|block| block.len() == count)?;
-    kept.bytes -= count * size_of::<u128>();
+    let index = kept.blocks.iter().rposition(|block| block.bytes().len() == class)?;
+    kept.bytes -= class;
     Some(kept.blocks.swap_remove(index))
 }
 
-fn keep(words: Vec<u128>) {
-    let bytes = words.len() * size_of::<u128>();
-    if bytes < LEAST_KEPT {
-        return;
-    }
+fn keep(pages: Pages) {
+    let bytes = pages.bytes().len();
     let mut kept = kept();
     if kept.bytes + bytes <= MOST_KEPT {
         kept.bytes += bytes;
-        kept.blocks.push(words);
+        kept.blocks.push(pages);
     }
 }
 

@@ -349,6 +349,41 @@ extern "system" fn launch_kernel(
     })
 }
 
+/// Writes down what the map was made of: address, dims, strides, rows of a box.
+extern "system" fn tensor_map_encode_tiled(
+    map: *mut c_void,
+    _kind: c_int,
+    rank: u32,
+    address: *mut c_void,
+    dims: *const u64,
+    strides: *const u64,
+    boxes: *const u32,
+    _steps: *const u32,
+    _interleave: c_int,
+    swizzle: c_int,
+    _promotion: c_int,
+    _outside: c_int,
+) -> Status {
+    plain("cuTensorMapEncodeTiled", None, |_| {
+        let list = |at: *const u64, count: usize| -> Vec<u64> {
+            host_bytes(at as usize, 8 * count).chunks_exact(8).map(bytemuck::pod_read_unaligned).collect()
+        };
+        let (dims, strides) = (list(dims, rank as usize), list(strides, rank as usize - 1));
+        let boxes: &[u32] = bytemuck::cast_slice(host_bytes(boxes as usize, 4 * rank as usize));
+        let fits = dims.iter().all(|dim| (1..=1 << 32).contains(dim))
+            && strides.iter().all(|stride| stride % 16 == 0 && *stride < 1 << 40)
+            && boxes.iter().all(|size| (1..=256).contains(size));
+        if !fits || map as usize % 64 != 0 || address as usize % 16 != 0 || swizzle == 3 && boxes[0] > 64 {
+            return Err(INVALID_VALUE);
+        }
+        let mut words = [0u64; 16];
+        let told = [&[address as u64][..], &dims, &strides, &[u64::from(boxes[1])]].concat();
+        words[..told.len()].copy_from_slice(&told);
+        put(map.cast(), words);
+        Ok(())
+    })
+}
+
 /// The table, without the optional functions of those names.
 pub(super) fn table(absent: &[&str]) -> Table {
     let has = |symbol: &str| !absent.contains(&symbol);
@@ -413,7 +448,11 @@ pub(super) fn table(absent: &[&str]) -> Table {
         graph_destroy: None,
         graph_exec_kernel_node_set_params: None,
         launch_kernel_ex: None,
-        tensor_map_encode_tiled: None,
+        tensor_map_encode_tiled: if has("cuTensorMapEncodeTiled") {
+            Some(tensor_map_encode_tiled)
+        } else {
+            None
+        },
         tensor_map_encode_im2col: None,
         occupancy_max_active_blocks: None,
         occupancy_max_active_clusters: None,
