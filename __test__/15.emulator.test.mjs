@@ -111,6 +111,17 @@ test('a launch that fails loses the device, names the op, and the next call work
   }
 });
 
+test('a device that gets no new context after a fault stays lost', async () => {
+  const value = await emulateClean('fault=relu_f32:719:1,recover=off', `${outcome}
+    const results = [];
+    for (let i = 0; i < 3; i += 1) results.push(await outcome(() => relu(f32(-1, 5), { device: 'cuda' })));
+    report([...results, await outcome(() => relu(f32(-1, 5), { device: 'cpu' }))]);`);
+  assert.deepEqual(value.slice(0, 3).map((one) => one.code), ['DEVICE_LOST', 'DEVICE_LOST', 'DEVICE_LOST']);
+  assert.ok(value[0].message.includes("'relu'"), value[0].message);
+  assert.ok(value[2].message.includes('restart the process'), value[2].message);
+  assert.deepEqual(value[3], [0, 5]);
+});
+
 test('a driver that is too old for the kernels or for us', async () => {
   const text = `${outcome}
     report({ gpu: await outcome(() => relu(f32(-1, 5), { device: 'cuda' })), auto: await outcome(() => relu(f32(-1, 5))), status: gpuStatus() });`;
@@ -223,8 +234,8 @@ test('each driver call fails once: a coded error or a right result, and the next
     const { value, findings, end } = await emulate(config, text).catch((error) => ({ value: [{ message: error.message }], findings: [], end: undefined }));
     const fine = (one) => JSON.stringify(one) === '[0,5]';
     const coded = (one) => typeof one.code === 'string' && one.code !== 'INTERNAL';
-    // What the driver answers at its start is kept for the life of the process.
-    const lasting = ['cuInit', 'cuDriverGetVersion'].includes(symbol);
+    // What the driver answers at its start is kept for the life of the process, and so is a lost device that gets no context.
+    const lasting = ['cuInit', 'cuDriverGetVersion'].includes(symbol) || value[0].message?.includes('stays lost');
     const bad = value.filter((one) => !fine(one));
     const works = lasting || (bad.length <= 1 && fine(value[2]));
     // Memory whose free was refused stays with the driver.

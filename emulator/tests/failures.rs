@@ -79,6 +79,15 @@ fn the_last_release_ends_a_lost_context_too() {
 }
 
 #[test]
+fn a_card_that_does_not_recover() {
+    let _machine = ready("recover=off,fault=nothing:719");
+    assert_eq!(nothing(load(PTX).unwrap(), 0), 0);
+    assert_eq!(cuCtxSynchronize(), 719);
+    assert_eq!(cuDevicePrimaryCtxReset_v2(0), 0);
+    assert_eq!(got(|slot: Slot<usize>| cuDevicePrimaryCtxRetain(slot, 0)), Err(719));
+}
+
+#[test]
 fn a_fault_of_one_card_leaves_the_other_alone() {
     let _machine = ready("devices=2,fault=nothing:700");
     assert_eq!(nothing(load(PTX).unwrap(), 0), 0);

@@ -19,7 +19,7 @@ fn threads_submit_wait_and_allocate_beside_each_other() {
             }
             assert_eq!(cuEventRecord(done, stream), 0);
             match round % 3 {
-                0 => while cuEventQuery(done) != 0 {},
+                0 => while cuEventQuery(done) == 600 {},
                 1 => assert_eq!(cuEventSynchronize(done), 0),
                 _ => assert_eq!(cuStreamSynchronize(stream), 0),
             }

@@ -90,6 +90,8 @@ pub struct Config {
     pub off: Vec<String>,
     /// Whether memory that is left at the end of the process is a finding.
     pub exit_leaks: bool,
+    /// Whether a card gets a new context after a fault; newer drivers refuse every one for the rest of the process.
+    pub recover: bool,
     /// Whether races in global memory are looked for, which is slow.
     pub global_races: bool,
 }
@@ -115,6 +117,7 @@ impl Default for Config {
             queue: 1024,
             off: Vec::new(),
             exit_leaks: false,
+            recover: true,
             global_races: false,
         }
     }
@@ -186,6 +189,7 @@ impl Config {
             "queue" => self.queue = number::<usize>(value)?.max(1),
             "checks" => self.off = checkers(value)?,
             "exit-leaks" => self.exit_leaks = switch(value)?,
+            "recover" => self.recover = switch(value)?,
             "global-races" => self.global_races = switch(value)?,
             _ => return Err("unknown key".into()),
         }

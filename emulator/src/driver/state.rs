@@ -26,6 +26,8 @@ pub struct Card {
     pub active: bool,
     /// The error that every call on the context gives.
     pub fault: Option<Status>,
+    /// The error that every later retain gives, where a card does not recover from a fault.
+    pub gone: Option<Status>,
     /// The legacy default stream and the one that stands for per-thread default streams.
     pub defaults: [Id; 2],
     pub memory: Arc<DeviceMemory>,
@@ -143,6 +145,7 @@ impl Driver {
                 retained: 0,
                 active: false,
                 fault: None,
+                gone: None,
                 defaults: [0; 2],
                 memory: driver.new_memory(),
                 pool: Pool { handle: driver.fresh(), ..Pool::default() },
@@ -223,7 +226,7 @@ impl Driver {
 
     /// Counts a user of the primary context and gives it its state at the first.
     pub fn retain(&mut self, ordinal: usize) -> Outcome<Id> {
-        if let Some(status) = self.cards[ordinal].fault {
+        if let Some(status) = self.cards[ordinal].fault.or(self.cards[ordinal].gone) {
             return Err(status);
         }
         self.cards[ordinal].retained += 1;
@@ -261,8 +264,10 @@ impl Driver {
         self.execs.retain(|_, exec| exec.ordinal != ordinal);
         self.links.retain(|_, link| link.ordinal != ordinal);
         let memory = self.new_memory();
+        let recovers = self.config.recover;
         let card = &mut self.cards[ordinal];
         card.active = false;
+        card.gone = if recovers { None } else { card.gone.or(card.fault) };
         card.fault = None;
         card.memory = memory;
         card.pool = Pool { handle: card.pool.handle, ..Pool::default() };
