@@ -1,6 +1,10 @@
 // Builds the emulator, the stand-in driver that tests run kernels on: target/release/libwarpwright_emulator.so.
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { sh } from './build.mjs';
+import { root, sh } from './build.mjs';
+
+/** The built library. */
+export const library = join(root, 'target/release/libwarpwright_emulator.so');
 
 /** Builds the library. */
 export function buildEmulator() {

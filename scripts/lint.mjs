@@ -4,5 +4,8 @@ import { sh } from './build.mjs';
 sh('cargo', ['fmt', '--all', '--check']);
 sh('cargo', ['clippy', '--locked', '--all-targets', '--quiet', '--', '-D', 'warnings']);
 sh('cargo', ['clippy', '--locked', '--all-targets', '--quiet', '--no-default-features', '--', '-D', 'warnings']);
+const emulator = ['--locked', '--quiet', '--manifest-path', 'emulator/Cargo.toml'];
+sh('cargo', ['fmt', '--manifest-path', 'emulator/Cargo.toml', '--check']);
+sh('cargo', ['clippy', ...emulator, '--target-dir', 'target', '--all-targets', '--', '-D', 'warnings']);
 sh(process.execPath, ['node_modules/oxlint/bin/oxlint', '--deny-warnings', '--ignore-pattern', 'native.js', '.']);
 sh(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json']);

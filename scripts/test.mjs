@@ -3,6 +3,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, sh } from './build.mjs';
+import { buildEmulator, library } from './emulator.mjs';
 import { need } from './tools.mjs';
 
 const gpu = process.argv.includes('--gpu');
@@ -22,6 +23,14 @@ const GPU_ONLY = /^(11|35)/;
 const nodeTests = (list, env) =>
   sh(process.execPath, ['--expose-gc', '--test', '--test-reporter=spec', ...list], { env: { ...process.env, ...env } });
 
+/** The cases and the policies through the product's own loader, with every checker on. @param {string} capability */
+const emulated = (capability) =>
+  nodeTests(files((name) => /^3[01]/.test(name)), {
+    WARPWRIGHT_DRIVER: library,
+    WARPWRIGHT_EMULATOR: `cc=${capability}`,
+    WARPWRIGHT_TEST_DEVICE: 'cuda',
+  });
+
 /** @type {[string, () => void][]} */
 const GPU_STEPS = [
   ['tests on cuda', () => nodeTests(files((name) => !HOST_ONLY.test(name)), { WARPWRIGHT_TEST_DEVICE: 'cuda' })],
@@ -35,6 +44,10 @@ const STEPS = [
   ['Rust tests', () => sh('cargo', ['test', '--locked', '--quiet'])],
   ['Rust tests without Node', () => sh('cargo', ['test', '--locked', '--quiet', '--no-default-features'])],
   ['C ABI library', () => sh('cargo', ['build', '--locked', '--release', '--no-default-features', '--target-dir', 'target/capi'])],
+  ['emulator', buildEmulator],
+  ['tests of the emulator', () => sh('cargo', ['test', '--locked', '--quiet', '--manifest-path', 'emulator/Cargo.toml', '--target-dir', 'target'])],
+  ['ops on the emulator, compute capability 7.5', () => emulated('75')],
+  ['ops on the emulator, compute capability 8.0', () => emulated('80')],
   ['tests on cpu', () => nodeTests(files((name) => !GPU_ONLY.test(name)), { WARPWRIGHT_TEST_DEVICE: 'cpu' })],
   ['benchmarks run', () => sh(process.execPath, ['bench/run.mjs', '--smoke', '--device', 'cpu'])],
   ['main job', () => sh(process.execPath, ['examples/digits/index.mjs', '--device', 'cpu'])],

@@ -78,14 +78,15 @@ impl Gpu {
     pub fn launcher(&self) -> Result<Arc<Launcher>> {
         let mut slot =
             self.launcher.lock().map_err(|_| Error::Internal("a GPU's lock is poisoned".into()))?;
-        if let Some(launcher) = slot.as_ref() {
-            if !launcher.core().context().is_lost() {
-                return Ok(launcher.clone());
-            }
-            launcher.core().context().reset_lost();
-            *slot = None;
+        if let Some(launcher) = slot.as_ref().filter(|launcher| !launcher.core().context().is_lost()) {
+            return Ok(launcher.clone());
         }
-        let core = DeviceCore::open(self.ordinal).map_err(|error| self.give_up(error))?;
+        let lost = slot.take();
+        if let Some(launcher) = &lost {
+            launcher.core().context().reset_lost();
+        }
+        let opened = DeviceCore::open(self.ordinal);
+        let core = opened.map_err(|error| if lost.is_some() { self.give_up(error) } else { error })?;
         Ok(slot.insert(Arc::new(Launcher::new(core))).clone())
     }
 
