@@ -54,7 +54,7 @@ impl Access {
 #[derive(Clone, Copy, Default)]
 pub struct Cell {
     write: Access,
-    /// The latest reads by two different warps.
+    /// The latest reads by two different warps, the later one first.
     reads: [Access; 2],
 }
 
@@ -103,19 +103,17 @@ impl Cell {
             || actor.atomic && self.write.0 & ATOMIC != 0
     }
 
+    /// The latest reader comes first; of the others, one of another warp is enough to make any
+    /// later write race that no barrier orders.
     fn note_read(&mut self, actor: &Actor<'_>, clock: u32, lane: usize) {
-        let access = Access::new(actor.warp, clock, lane, actor.atomic);
-        if self.reads[1].is(actor.warp, clock) {
-            self.reads[1].0 |= 1 << lane;
-        } else if !self.reads[0].exists() || self.reads[0].warp() == actor.warp {
-            self.reads[0] = access;
-        } else if self.reads[0].ordered(actor.warp, actor.seen, lane) && self.reads[1].exists() {
-            // The older of the two tells nothing that the barrier did not.
-            self.reads[0] = self.reads[1];
-            self.reads[1] = access;
-        } else {
-            self.reads[1] = access;
+        if !self.reads[0].exists() || self.reads[0].warp() != actor.warp {
+            self.reads.swap(0, 1);
+            if self.reads[0].is(actor.warp, clock) {
+                self.reads[0].0 |= 1 << lane;
+                return;
+            }
         }
+        self.reads[0] = Access::new(actor.warp, clock, lane, actor.atomic);
     }
 
     /// Notes a write; false where it races with a read or with another write.
