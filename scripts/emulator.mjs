@@ -1,4 +1,5 @@
 // Builds the emulator, the stand-in driver that tests run kernels on: target/release/libwarpwright_emulator.so.
+import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { root, sh } from './build.mjs';
@@ -6,9 +7,17 @@ import { root, sh } from './build.mjs';
 /** The built library. */
 export const library = join(root, 'target/release/libwarpwright_emulator.so');
 
+/** Flags of cargo for the emulator: its own compiler flags, and so a folder of its own for what they make. */
+export const cargoFlags = [
+  ...['--config', join(root, 'emulator/.cargo/config.toml'), '--locked', '--quiet'],
+  ...['--manifest-path', 'emulator/Cargo.toml', '--target-dir', 'target/emulator'],
+];
+
 /** Builds the library. */
 export function buildEmulator() {
-  sh('cargo', ['build', '--quiet', '--release', '--locked', '--lib', '--manifest-path', 'emulator/Cargo.toml', '--target-dir', 'target']);
+  sh('cargo', ['build', ...cargoFlags, '--release', '--lib']);
+  mkdirSync(join(root, 'target/release'), { recursive: true });
+  copyFileSync(join(root, 'target/emulator/release/libwarpwright_emulator.so'), library);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) buildEmulator();

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, sh } from './build.mjs';
-import { buildEmulator, library } from './emulator.mjs';
+import { buildEmulator, cargoFlags, library } from './emulator.mjs';
 import { need } from './tools.mjs';
 
 const gpu = process.argv.includes('--gpu');
@@ -45,7 +45,7 @@ const STEPS = [
   ['Rust tests without Node', () => sh('cargo', ['test', '--locked', '--quiet', '--no-default-features'])],
   ['C ABI library', () => sh('cargo', ['build', '--locked', '--release', '--no-default-features', '--target-dir', 'target/capi'])],
   ['emulator', buildEmulator],
-  ['tests of the emulator', () => sh('cargo', ['test', '--locked', '--quiet', '--manifest-path', 'emulator/Cargo.toml', '--target-dir', 'target'])],
+  ['tests of the emulator', () => sh('cargo', ['test', ...cargoFlags])],
   ['ops on the emulator, compute capability 7.5', () => emulated('75')],
   ['ops on the emulator, compute capability 8.0', () => emulated('80')],
   ['tests on cpu', () => nodeTests(files((name) => !GPU_ONLY.test(name)), { WARPWRIGHT_TEST_DEVICE: 'cpu' })],
