@@ -18,8 +18,6 @@ const { Tensor, viewOf, wrapOutput } = require('./tensor.js');
 /** The op table of the native side. */
 const TABLE = native.opTable();
 
-const PRECISIONS = ['highest', 'high', 'medium', 'strict'];
-
 /**
  * Splits operands and options of a call and checks what the native side does not see.
  * @param {OpRow} row
@@ -36,8 +34,8 @@ function prepare(row, args) {
   if (typeof given !== 'object' || Array.isArray(given) || isTypedArray(given) || given instanceof Tensor) {
     throw invalid(`${name}: options must be an object, got ${describe(given)}`);
   }
-  const { dims, device, precision, signal, transfer, ...attributes } = /** @type {Record<string, any>} */ (given);
-  checkCommon(name, { device, precision, transfer });
+  const { dims, device, signal, transfer, ...attributes } = /** @type {Record<string, any>} */ (given);
+  checkCommon(name, { device, transfer });
   const shapes = shapeList(name, dims, required.length, operands.length);
   const values = operands.map((operand, index) => (operand.required ? args[index] : attributes[operand.name]));
   for (const operand of operands) if (!operand.required) delete attributes[operand.name];
@@ -54,14 +52,11 @@ function prepare(row, args) {
 
 /**
  * @param {string} name
- * @param {{ device: unknown, precision: unknown, transfer: unknown }} options
+ * @param {{ device: unknown, transfer: unknown }} options
  */
-function checkCommon(name, { device, precision, transfer }) {
+function checkCommon(name, { device, transfer }) {
   if (device !== undefined && typeof device !== 'string') {
     throw invalid(`${name}: 'device' must be a string, got ${describe(device)}`);
-  }
-  if (precision !== undefined && !PRECISIONS.includes(/** @type {string} */ (precision))) {
-    throw invalid(`${name}: 'precision' must be one of ${PRECISIONS.join(', ')}, got ${describe(precision)}`);
   }
   if (transfer !== undefined && typeof transfer !== 'boolean') {
     throw invalid(`${name}: 'transfer' must be true or false, got ${describe(transfer)}`);

@@ -437,7 +437,8 @@ fn tensor_maps_are_absent_on_drivers_without_them() {
     let driver = FakeDriver::install(Config::default());
     let context_of_now = context(&driver);
     let map = TensorMap::halves(&context_of_now, halves, 128).unwrap().unwrap();
-    let words: Vec<u64> = map.words().chunks(2).map(|pair| u64::from(pair[0]) | u64::from(pair[1]) << 32).collect();
+    let words: Vec<u64> =
+        map.words().chunks(2).map(|pair| u64::from(pair[0]) | u64::from(pair[1]) << 32).collect();
     assert_eq!(words[..7], [4096, 100, 7, 2, 256, 256 * 7, 128]);
     driver.fail("cuTensorMapEncodeTiled", 1, 801);
     assert!(TensorMap::halves(&context_of_now, halves, 128).unwrap().is_none());

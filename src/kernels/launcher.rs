@@ -1,6 +1,7 @@
 //! Launches: kernels by name, modules loaded at first use, arguments checked against the kernel's signature.
 
 use super::extract::extract;
+use super::raised::Raised;
 use super::registry::{self, Parameter};
 use crate::driver::{DevicePtr, Function, Grid, Module, PackedArguments};
 use crate::tensor::{DeviceBuffer, DeviceCore};
@@ -88,12 +89,13 @@ struct Loaded {
 pub struct Launcher {
     core: Arc<DeviceCore>,
     functions: Mutex<HashMap<String, Loaded>>,
+    raised: Mutex<Option<Raised>>,
 }
 
 impl Launcher {
     /// A launcher without any module loaded.
     pub fn new(core: Arc<DeviceCore>) -> Launcher {
-        Launcher { core, functions: Mutex::default() }
+        Launcher { core, functions: Mutex::default(), raised: Mutex::default() }
     }
 
     /// The device's context, stream and memory.
@@ -115,6 +117,16 @@ impl Launcher {
     /// Device memory for intermediate values; goes back to the pool when dropped, in stream order.
     pub fn scratch(&self, bytes: usize) -> Result<DeviceBuffer> {
         self.core.allocate(bytes)
+    }
+
+    /// 64 bytes of words that kernels only raise, each value tagged in its upper half with the epoch that comes along:
+    /// whatever carries another one counts as 0.
+    pub fn raised_words(&self) -> Result<(DevicePtr, u32)> {
+        let mut raised = self.raised.lock().map_err(poisoned)?;
+        if raised.as_ref().is_none_or(Raised::is_used_up) {
+            *raised = Some(Raised::new(&self.core)?);
+        }
+        raised.as_mut().map(Raised::next).ok_or_else(|| Error::Internal("no raised words".into()))
     }
 
     /// Enqueues an embedded kernel.

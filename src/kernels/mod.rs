@@ -3,9 +3,12 @@
 mod extract;
 mod launcher;
 pub mod median;
+mod raised;
 mod registry;
 
 pub use launcher::{Arg, Generated, Launcher, float_arg, grid_x, linear};
 pub use registry::Parameter;
+#[cfg(any(test, feature = "node"))]
+pub use registry::MODULES;
 #[cfg(test)]
-pub use registry::{MODULES, find};
+pub use registry::find;

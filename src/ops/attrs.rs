@@ -1,5 +1,6 @@
 //! Attributes of a call: raw values from the caller, checked against the op's table into typed ones.
 
+use super::Precision;
 use super::spec::{Attribute, Kind, OpSpec};
 use crate::{Result, invalid};
 
@@ -49,7 +50,7 @@ impl Attrs {
     /// Checks the caller's options against the op's attributes. Unknown names are errors with a guess.
     pub fn parse(spec: &OpSpec, raw: &[(String, Raw)]) -> Result<Attrs> {
         for (name, _) in raw {
-            if !spec.attributes.iter().any(|attribute| attribute.name == name) {
+            if name != Precision::OPTION && !spec.attributes.iter().any(|attribute| attribute.name == name) {
                 return unknown_option(spec, name);
             }
         }

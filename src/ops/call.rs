@@ -1,7 +1,7 @@
 //! A call: an op, its operands' types and dims and its attributes, checked as a whole before any work.
 
 use super::spec::{Meta, OpSpec};
-use super::{Attrs, Raw, find};
+use super::{Attrs, Precision, Raw, find};
 use crate::kernels::Launcher;
 use crate::tensor::Tensor;
 use crate::{Error, Result, invalid};
@@ -15,6 +15,8 @@ pub struct Call {
     pub inputs: Vec<Option<Meta>>,
     /// Attributes with defaults filled in.
     pub attrs: Attrs,
+    /// How exact float32 products are.
+    pub precision: Precision,
     /// Results' types and dims.
     pub outputs: Vec<Meta>,
 }
@@ -24,12 +26,13 @@ impl Call {
     pub fn new(op: &str, inputs: Vec<Option<Meta>>, options: &[(String, Raw)]) -> Result<Call> {
         let spec = find(op)?;
         let inputs = check_operands(spec, inputs)?;
+        let precision = Precision::of(spec.name, options)?;
         let attrs = Attrs::parse(spec, options)?;
         let outputs = (spec.shape)(spec, &inputs, &attrs)?;
         for meta in &outputs {
             crate::shape::element_count(spec.name, &meta.dims)?;
         }
-        Ok(Call { spec, inputs, attrs, outputs })
+        Ok(Call { spec, inputs, attrs, precision, outputs })
     }
 
     /// The operand at that position; the call was checked, so required ones are there.

@@ -15,12 +15,14 @@ pub mod median;
 pub mod norm;
 mod operands;
 pub mod pool;
+mod precision;
 mod rows;
 pub mod softmax;
 pub mod unary;
 
 pub use attrs::{Attrs, COMMON_OPTIONS, Raw, nearest};
 pub use call::Call;
+pub use precision::Precision;
 pub use spec::*;
 
 use crate::dtype::DType;

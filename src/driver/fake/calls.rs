@@ -373,7 +373,8 @@ extern "system" fn tensor_map_encode_tiled(
         let fits = dims.iter().all(|dim| (1..=1 << 32).contains(dim))
             && strides.iter().all(|stride| stride % 16 == 0 && *stride < 1 << 40)
             && boxes.iter().all(|size| (1..=256).contains(size));
-        if !fits || map as usize % 64 != 0 || address as usize % 16 != 0 || swizzle == 3 && boxes[0] > 64 {
+        let aligned = (map as usize).is_multiple_of(64) && (address as usize).is_multiple_of(16);
+        if !fits || !aligned || swizzle == 3 && boxes[0] > 64 {
             return Err(INVALID_VALUE);
         }
         let mut words = [0u64; 16];

@@ -2,9 +2,9 @@
 
 use super::super::activation::Activation;
 use super::super::operands::{device_operand, device_optional};
-use super::super::tile::{STEP, Tile, Work, choose, split_evenly};
-use super::super::{Call, OpSpec};
-use super::{BatchAxis, LARGEST, Product, factor};
+use super::super::tile::{Choice, STEP, Tile, Work, choose, split_evenly};
+use super::super::{Call, OpSpec, Precision};
+use super::{BatchAxis, LARGEST, Product, factor, split};
 use crate::driver::DevicePtr;
 use crate::kernels::{Arg, Launcher, float_arg, grid_x, linear};
 use crate::tensor::DeviceView;
@@ -37,13 +37,13 @@ const BATCH_AXES: usize = 6;
 
 /// What a plan depends on besides the product.
 #[derive(Debug, Clone, Copy)]
-struct Setting {
+pub struct Setting {
     /// Bytes of an element.
-    size: usize,
+    pub size: usize,
     /// Whether a, b and the result begin at multiples of 16 bytes.
-    aligned: [bool; 3],
-    activation: u32,
-    multiprocessors: u32,
+    pub aligned: [bool; 3],
+    pub activation: u32,
+    pub multiprocessors: u32,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -88,11 +88,24 @@ fn skinny(product: &Product, setting: Setting) -> Option<Form> {
     Some(Form { kernel: format!("{name}{wide}"), blocks, threads: 256, splits, skinny: true, large_b })
 }
 
-fn tiled(product: &Product, setting: Setting) -> Form {
+pub fn choice(product: &Product, setting: Setting) -> Choice {
     let Product { m, n, k, .. } = *product;
     let tiles = if setting.size == 4 { TILES_F32 } else { TILES_F64 };
     let work = Work { rows: m, columns: n, depth: k, batch: product.batch_count(), size: setting.size };
-    let choice = choose(tiles, &work, setting.multiprocessors);
+    choose(tiles, &work, setting.multiprocessors)
+}
+
+/// The route over tensor cores where it is the faster one.
+pub fn faster(product: &Product, setting: Setting, precision: Precision) -> Option<split::Plan> {
+    if skinny(product, setting).is_some() {
+        return None;
+    }
+    split::plan(product, setting, precision).filter(|plan| plan.time < choice(product, setting).time)
+}
+
+fn tiled(product: &Product, setting: Setting) -> Form {
+    let Product { m, n, .. } = *product;
+    let choice = choice(product, setting);
     let tile = choice.tile;
     Form {
         kernel: tile.name.into(),
@@ -200,6 +213,15 @@ pub fn run(
     let plan = plan(call.spec, &product, setting)?;
     let factors = [float_arg(dtype, alpha), float_arg(dtype, call.attrs.float("beta"))];
     let parameters = activation.arguments(dtype);
+    if launcher.compute_capability() == 90
+        && let Some(split) = faster(&product, setting, call.precision)
+    {
+        let at = split::Pointers { a, b, c, bias, d: y };
+        let factors = [factors[0], factors[1], parameters[0], parameters[1]];
+        if split::run(&split, launcher, &product, at, activation.code, factors)? {
+            return Ok(());
+        }
+    }
     let tail = [factors[0], factors[1], parameters[0], parameters[1], Arg::Block(&plan.words)];
     let launch = |d: DevicePtr| {
         let arguments = [&[a, b, c, bias, d].map(Arg::Ptr)[..], &tail[..]].concat();

@@ -2,6 +2,7 @@
 
 mod cpu;
 mod cuda;
+mod split;
 
 use self::cpu::run as on_cpu;
 use super::activation::{ACTIVATION, ACTIVATION_ALPHA, ACTIVATION_BETA};
