@@ -149,6 +149,21 @@ export interface InputArg {
   handle?: DeviceTensor
 }
 
+/** One embedded kernel. */
+export interface KernelRow {
+  /** `op_dtype[_variant]`. */
+  name: string
+  /** The file under kernels/ that it comes from. */
+  family: string
+  /** Lowest compute capability that takes it, as 75, 80, 90. */
+  level: number
+  /** Whether only exactly that compute capability takes it. */
+  exact: boolean
+}
+
+/** The table of embedded kernels; one that is there for several levels has a row for each. */
+export declare function kernelTable(): Array<KernelRow>
+
 /** Memory figures of a device; zeros for a GPU that is not in use yet. */
 export declare function memoryStats(device: string): MemoryStats
 

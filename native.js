@@ -579,6 +579,7 @@ module.exports.devices = nativeBinding.devices
 module.exports.dtypeTable = nativeBinding.dtypeTable
 module.exports.errorTable = nativeBinding.errorTable
 module.exports.gpuStatus = nativeBinding.gpuStatus
+module.exports.kernelTable = nativeBinding.kernelTable
 module.exports.memoryStats = nativeBinding.memoryStats
 module.exports.opTable = nativeBinding.opTable
 module.exports.resolveDevice = nativeBinding.resolveDevice

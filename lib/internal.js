@@ -8,6 +8,7 @@ module.exports = {
   opTable: () => TABLE,
   errorTable: native.errorTable,
   dtypeTable: native.dtypeTable,
+  kernelTable: native.kernelTable,
   version: native.version,
   timeOnDevice,
 };

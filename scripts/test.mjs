@@ -16,7 +16,7 @@ const files = (keep) =>
     .map((name) => join('__test__', name));
 
 /** Files with nothing that depends on the device, and files that only a GPU can run. */
-const HOST_ONLY = /^(05|15|5|6|7)/;
+const HOST_ONLY = /^(05|1[56]|5|6|7)/;
 const GPU_ONLY = /^(11|35)/;
 
 /** @param {string[]} list @param {Record<string, string>} env */

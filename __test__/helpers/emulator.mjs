@@ -26,14 +26,14 @@ function readReport(path) {
  * Runs a module that ends with `report(value)` in a process whose driver is the emulator.
  * @param {string} config as WARPWRIGHT_EMULATOR takes it
  * @param {string} text
- * @param {{ driver?: string, env?: Record<string, string | undefined> }} [options]
+ * @param {{ driver?: string, env?: Record<string, string | undefined>, limit?: number }} [options]
  * @returns {Promise<{ value: any, findings: any[], end: any }>} `end` tells launches, calls and what was left
  */
-export async function emulate(config, text, { driver = library, env = {} } = {}) {
+export async function emulate(config, text, { driver = library, env = {}, limit } = {}) {
   files += 1;
   const path = join(folder, `report-${files}.jsonl`);
   const variables = { WARPWRIGHT_DRIVER: driver, WARPWRIGHT_EMULATOR: config, WARPWRIGHT_EMULATOR_REPORT: path, WARPWRIGHT_DEVICE: undefined };
-  const value = await evaluate(text, { env: { ...variables, ...env } });
+  const value = await evaluate(text, { env: { ...variables, ...env }, limit });
   const objects = readReport(path);
   return { value, findings: objects.filter((one) => one.type === 'finding'), end: objects.find((one) => one.type === 'exit') };
 }

@@ -7,8 +7,8 @@ mod raised;
 mod registry;
 
 pub use launcher::{Arg, Generated, Launcher, float_arg, grid_x, linear};
-pub use registry::Parameter;
 #[cfg(any(test, feature = "node"))]
 pub use registry::MODULES;
+pub use registry::Parameter;
 #[cfg(test)]
 pub use registry::find;

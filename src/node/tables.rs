@@ -1,6 +1,7 @@
 //! The crate's tables and device reports as plain objects.
 
 use super::Result;
+use crate::kernels::MODULES;
 use crate::ops::{self, Kind};
 use crate::runtime::{self, Gpu};
 use napi_derive::napi;
@@ -135,6 +136,32 @@ pub fn dtype_table() -> Vec<DtypeRow> {
     let rows = crate::DTYPES.iter();
     rows.map(|row| DtypeRow { name: row.name.into(), size: row.size as u32, array: row.array.into() })
         .collect()
+}
+
+/// One embedded kernel.
+#[napi(object)]
+pub struct KernelRow {
+    /// `op_dtype[_variant]`.
+    pub name: String,
+    /// The file under kernels/ that it comes from.
+    pub family: String,
+    /// Lowest compute capability that takes it, as 75, 80, 90.
+    pub level: u32,
+    /// Whether only exactly that compute capability takes it.
+    pub exact: bool,
+}
+
+/// The table of embedded kernels; one that is there for several levels has a row for each.
+#[napi]
+pub fn kernel_table() -> Vec<KernelRow> {
+    let rows = MODULES.iter().flat_map(|module| module.entries.iter().map(move |entry| (module, entry)));
+    rows.map(|(module, entry)| KernelRow {
+        name: entry.name.into(),
+        family: module.family.into(),
+        level: module.level,
+        exact: module.exact,
+    })
+    .collect()
 }
 
 /// A device of this machine.

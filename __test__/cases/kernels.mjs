@@ -1,0 +1,72 @@
+// The smallest calls that between them launch every kernel of the registry. Which tile a product takes depends on the
+// number of multiprocessors: on a card with one, large tiles pay at small sizes.
+import { binaryOps, unaryOps } from './elementwise.mjs';
+
+const row = (op, name, shapes, options = {}, extra = {}) => ({
+  op, name, inputs: shapes.map((dims) => ({ dims, fill: extra.fill })), options, named: extra.named, dtypes: extra.dtypes, forms: ['arrays'],
+});
+
+const elementwise = [
+  ...unaryOps.map((op) => row(op, 'plain', [[300]], {}, { fill: 'positive' })),
+  row('gelu', 'tanh', [[300]], { approximate: 'tanh' }),
+  ...binaryOps.flatMap((op) => [
+    row(op, 'equal dims', [[300], [300]], {}, { fill: 'positive' }),
+    row(op, 'broadcast', [[3, 40], [40]], {}, { fill: 'positive' }),
+  ]),
+];
+
+const pool = [
+  ...['maxPool2d', 'averagePool2d'].map((op) => row(op, 'plain', [[2, 3, 8, 9]], { kernel: [3, 2], strides: [2, 2], pads: [1, 0, 1, 1] })),
+  ...['globalMaxPool', 'globalAveragePool'].flatMap((op) => [[2, 3, 7, 7], [1, 2, 33, 31], [1, 2, 64, 65]].map((dims) => row(op, `[${dims}]`, [dims]))),
+];
+
+/** Row lengths of each form: lanes, warp, block, wide in float64, wide in float32 and parts in float64, parts in float32. */
+const lengths = [16, 100, 1000, 4100, 8200, 16400];
+
+const rows = [
+  ...['softmax', 'logSoftmax'].flatMap((op) => [
+    ...lengths.map((n) => row(op, `rows of ${n}`, [[2, n]], { axis: 1 })),
+    row(op, 'columns', [[2, 17, 6]], { axis: 1 }),
+  ]),
+  ...lengths.map((n) => row('layerNorm', `rows of ${n}`, [[2, n]], { axis: 1 }, { named: { scale: { dims: [n] }, bias: { dims: [n] } } })),
+  row('batchNorm', 'plain', [[2, 3, 4, 5], [3], [3], [3], [3]], {}, { fill: 'positive' }),
+];
+
+const median = [
+  row('median', 'drop', [[9, 16]], { nan: 'drop' }),
+  row('median', 'held', [[100, 40]]),
+  row('median', 'tile of float64', [[300, 33]]),
+  row('median', 'tile of float32', [[600, 33]], {}, { dtypes: ['float32'] }),
+  row('median', 'stream', [[1300, 5]]),
+];
+
+/** Products with few rows, whose large operand lies along the sums or across. */
+const skinny = [1, 3, 8].flatMap((m) => [true, false].map((transB) =>
+  row('matmul', `${m} rows${transB ? ', transB' : ''}`, [[m, 130], transB ? [70, 130] : [130, 70]], { transB })))
+  .concat(row('matmul', 'few outputs, long sums', [[2, 2100], [2100, 40]], { activation: 'relu' }, { named: { bias: { dims: [40] } } }));
+
+const pads = [1, 1, 1, 1];
+const conv = (name, x, w, options = { pads }) => row('conv2d', name, [x, w], options, { named: { bias: { dims: [w[0]] } } });
+const transposed = (name, x, w) => row('convTranspose2d', name, [x, w], { pads }, { named: { bias: { dims: [w[1]] } } });
+
+const windows = [
+  ...[3, 5].flatMap((k) => [1, 2].map((stride) =>
+    conv(`depthwise ${k}x${k} stride ${stride}`, [1, 5, 11, 10], [5, 1, k, k], { group: 5, strides: [stride, stride], pads }))),
+  conv('direct', [2, 3, 5, 6], [4, 3, 3, 3]),
+  conv('few outputs, long sums', [1, 128, 5, 6], [33, 128, 3, 3]),
+  transposed('direct', [1, 2, 5, 6], [2, 3, 3, 3]),
+  transposed('few outputs, long sums', [1, 128, 6, 6], [128, 33, 3, 3]),
+];
+
+/** On a card with several multiprocessors. */
+export const several = [...elementwise, ...pool, ...rows, ...median, ...skinny, ...windows];
+
+/** On a card with one; edges of the tiles are off the sizes. */
+export const single = [
+  ...[[127, 255], [128, 191], [63, 62], [31, 29]].map(([m, n]) =>
+    row('matmul', `${m} x 33 x ${n}`, [[m, 33], [33, n]], { activation: 'relu' }, { named: { bias: { dims: [n] } } })),
+  ...[16, 3].flatMap((channels) => [[63, 16, 24], [63, 8, 8], [31, 15, 34], [31, 4, 7]].map(([filters, height, width]) =>
+    conv(`${channels} channels, ${filters} filters, ${height} x ${width}`, [1, channels, height, width], [filters, channels, 3, 3]))),
+  ...[[63, 8, 8], [31, 4, 7]].map(([filters, height, width]) =>
+    transposed(`${filters} filters, ${height} x ${width}`, [1, 16, height, width], [16, filters, 3, 3])),
+];
