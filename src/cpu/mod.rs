@@ -10,7 +10,7 @@ pub use float::Float;
 pub use gemm::{Matrix, MatrixMut, matmul};
 pub use math::Math;
 pub use pieces::for_pieces;
-pub use threads::{copying, install, spawn, thread_count};
+pub use threads::{copy_pool, install, spawn, thread_count};
 
 /// Calls a generic function with the Rust type of a float dtype.
 #[macro_export]

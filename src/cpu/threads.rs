@@ -26,17 +26,16 @@ pub fn spawn(work: impl FnOnce() + Send + 'static) {
     pool().spawn_fifo(work);
 }
 
-/// Runs parallel copies on threads apart from the compute pool, so that a copy never waits for a computation.
-pub fn copying<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    static POOL: OnceLock<rayon::ThreadPool> = OnceLock::new();
+/// Threads for parallel copies, apart from the compute pool so that a copy never waits for a computation. `None` on a
+/// machine with few processors, where handing a copy over would only add a wait.
+pub fn copy_pool() -> Option<&'static rayon::ThreadPool> {
+    static POOL: OnceLock<Option<rayon::ThreadPool>> = OnceLock::new();
     let pool = POOL.get_or_init(|| {
-        let count = std::thread::available_parallelism().map_or(1, usize::from).div_ceil(2).clamp(1, 8);
-        let builder = rayon::ThreadPoolBuilder::new()
-            .num_threads(count)
-            .thread_name(|index| format!("ww-copy-{index}"));
-        builder.build().expect("the system starts threads")
+        let count = (std::thread::available_parallelism().map_or(1, usize::from) / 2).min(8);
+        let builder = rayon::ThreadPoolBuilder::new().num_threads(count);
+        if count < 2 { None } else { builder.thread_name(|index| format!("ww-copy-{index}")).build().ok() }
     });
-    pool.install(work)
+    pool.as_ref()
 }
 
 /// Number of compute threads.

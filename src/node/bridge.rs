@@ -195,12 +195,25 @@ impl Bridge {
         device: DeviceName,
         transfer: bool,
     ) -> Result<Vec<Option<Source>>> {
-        let pairs = inputs.iter().zip(metas);
-        let sources = pairs.map(|(input, meta)| match (input, meta) {
-            (Some(input), Some(meta)) => input.source(meta, device, transfer, &self.gate).map(Some),
-            _ => Ok(None),
-        });
-        sources.collect::<crate::Result<_>>().map_err(Into::into)
+        // An operand given twice is copied once.
+        let mut copied: Vec<(&InputArg, crate::Tensor)> = Vec::new();
+        let mut sources = Vec::with_capacity(inputs.len());
+        for (input, meta) in inputs.iter().zip(metas) {
+            let (Some(input), Some(meta)) = (input, meta) else {
+                sources.push(None);
+                continue;
+            };
+            if let Some((_, tensor)) = copied.iter().find(|(earlier, _)| earlier.is_same_data(input)) {
+                sources.push(Some(Source::Tensor(tensor.reshape(meta.dims.clone())?)));
+                continue;
+            }
+            let source = input.source(meta, device, transfer, &self.gate)?;
+            if let Source::Tensor(tensor) = &source {
+                copied.push((input, tensor.clone()));
+            }
+            sources.push(Some(source));
+        }
+        Ok(sources)
     }
 
     fn submit(&self, id: u32, work: Work, sources: Vec<Option<Source>>, device: DeviceName) -> Result<()> {

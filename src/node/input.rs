@@ -60,6 +60,12 @@ impl InputArg<'_> {
         Ok(Meta { dtype, dims })
     }
 
+    /// Whether both are the same elements of the same buffer, under whatever dims.
+    pub(super) fn is_same_data(&self, other: &InputArg) -> bool {
+        let range = |input: &InputArg| input.bytes.as_ref().map(|bytes| (bytes.as_ptr(), bytes.len()));
+        self.dtype == other.dtype && range(self).is_some() && range(self) == range(other)
+    }
+
     /// The operand's data for a queue. `transfer` says that no script can reach the buffer any more.
     pub(super) fn source(
         &self,

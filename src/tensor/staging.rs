@@ -4,6 +4,7 @@
 
 use crate::driver::{Context, Event, PinnedMemory, Stream};
 use crate::{Error, Result};
+use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -148,36 +149,33 @@ impl Staging {
     }
 }
 
-/// Zeroes bytes with several threads when there are many.
-pub fn fill_zero(target: &mut [u8]) {
-    if target.len() <= 2 * PIECE {
-        target.fill(0);
-        return;
-    }
-    crate::cpu::copying(|| {
-        use rayon::prelude::*;
-        target.par_chunks_mut(PIECE).for_each(|piece| piece.fill(0));
-    });
-}
-
 /// Share of one thread when several copy.
 const PIECE: usize = 1 << 20;
+
+/// The pool for that many bytes: none for few, which one thread copies sooner.
+fn pool_for(size: usize) -> Option<&'static rayon::ThreadPool> {
+    if size <= 2 * PIECE { None } else { crate::cpu::copy_pool() }
+}
+
+/// Zeroes bytes with several threads when there are many.
+pub fn fill_zero(target: &mut [u8]) {
+    match pool_for(target.len()) {
+        None => target.fill(0),
+        Some(pool) => pool.install(|| target.par_chunks_mut(PIECE).for_each(|piece| piece.fill(0))),
+    }
+}
 
 /// Copies bytes with several threads when there are many.
 pub fn copy_bytes(target: &mut [u8], source: &[u8]) -> Result<()> {
     if target.len() != source.len() {
         return Err(Error::Internal(format!("copy of {} bytes into {}", source.len(), target.len())));
     }
-    if source.len() <= 2 * PIECE {
-        target.copy_from_slice(source);
-        return Ok(());
+    match pool_for(source.len()) {
+        None => target.copy_from_slice(source),
+        Some(pool) => pool.install(|| {
+            let pieces = target.par_chunks_mut(PIECE).zip(source.par_chunks(PIECE));
+            pieces.for_each(|(to, from)| to.copy_from_slice(from));
+        }),
     }
-    crate::cpu::copying(|| {
-        use rayon::prelude::*;
-        target
-            .par_chunks_mut(PIECE)
-            .zip(source.par_chunks(PIECE))
-            .for_each(|(to, from)| to.copy_from_slice(from));
-    });
     Ok(())
 }

@@ -43,6 +43,28 @@ fn the_route_pays_from_some_size_on() {
     assert!(plan(&product(&[&[2048, 2048], &[2048, 2048]], &[]), double, Precision::Highest).is_none());
 }
 
+/// Of __test__/36.products.test.mjs.
+#[test]
+fn sizes_of_the_suite_take_the_route() {
+    let taken = |a: &[usize], b: &[usize], options: &[&str], precision| {
+        faster(&product(&[a, b], options), H200, precision).is_some()
+    };
+    for precision in [Precision::Highest, Precision::High] {
+        assert!(taken(&[1023, 1027], &[1027, 1025], &[], precision));
+        assert!(taken(&[703, 1100], &[703, 901], &["transA"], precision));
+        assert!(taken(&[901, 703], &[1100, 703], &["transB"], precision));
+        assert!(taken(&[704, 1028], &[900, 704], &["transA", "transB"], precision));
+        assert!(taken(&[3073, 64], &[64, 3071], &[], precision));
+        assert!(taken(&[3072, 65], &[3072, 65], &["transB"], precision));
+        assert!(taken(&[4096, 1000], &[4096, 640], &["transA"], precision));
+        assert!(taken(&[3, 520, 512], &[3, 512, 700], &[], precision));
+        assert!(taken(&[3, 512, 520], &[512, 700], &["transA"], precision));
+        assert!(taken(&[1030, 514], &[514, 1026], &[], precision));
+        assert!(taken(&[1024, 256], &[1024, 256], &["transB"], precision));
+        assert!(taken(&[1024, 520], &[520, 1030], &[], precision));
+    }
+}
+
 #[test]
 fn a_batch_walks_through_matrices() {
     let walks = |a: &[usize], b: &[usize]| {
