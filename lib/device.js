@@ -65,7 +65,15 @@ function allocPinned(type, length) {
     throw invalid(`allocPinned: length must be a whole number from 0 on, got ${describe(length)}`);
   }
   const { buffer, byteOffset } = guard(() => native.allocPinned(length * size));
+  // Structured cloning refuses such a buffer by itself; the buffer's own methods would move its memory away.
+  for (const name of ['transfer', 'transferToFixedLength']) {
+    if (name in buffer) Object.defineProperty(buffer, name, { value: refuseTransfer });
+  }
   return new Array(buffer, byteOffset, length);
+}
+
+function refuseTransfer() {
+  throw invalid('allocPinned: its buffer cannot be transferred');
 }
 
 module.exports = { devices, gpuStatus, init, memoryStats, trimMemory, allocPinned };
