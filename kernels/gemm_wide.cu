@@ -2,9 +2,10 @@
 // matmul_f32_wide: second half of a split product (gemm_split.cu). Does nothing unless the operands are wide, or hold
 // Inf, NaN or values so large that a partial sum may leave float32's range.
 // Wide: the whole product from the operands themselves, each value split exactly into three bfloat16 on the way to
-// shared memory, six products, float32 master raised every 64 of k. Outputs so small beside the largest values of their
-// row and column that digits of what they sum may be lost are summed in float64 instead, and those of special rows and
-// columns by one float32 chain each, so that infinities and NaN are those of plain arithmetic.
+// shared memory, six products. hi hi is added to a float32 master every 16 of k, the others, 2^-8 of it, every 64: where
+// one product outweighs the rest, each step of the tensor core cuts off up to 2^-21. Outputs so small beside the largest
+// values of their row and column that digits of what they sum may be lost are summed in float64 instead, and those of
+// special rows and columns by one float32 chain each, so that infinities and NaN are those of plain arithmetic.
 // 256 threads, grid.x = min(tiles of 128 x 128, multiprocessors), dynamic shared memory 2 * 98304 + 1024 bytes.
 #include "common/hopper.cuh"
 #include "common/split_store.cuh"
@@ -78,7 +79,7 @@ WW_INLINE void wide_fill(const WideOperand &from, unsigned to, unsigned origin, 
     for (int i = 0; i < 4; ++i) wide_split(v[i], e[i], at[i]);
 }
 
-// Planes hi, mid, lo of A, then of B. Small products first.
+// Planes hi, mid, lo of A, then of B: all products but hi hi, small ones first.
 WW_INLINE void wide_products(float (&acc)[64], unsigned stage, unsigned group) {
     using Mma = Wgmma<128, true>;
     unsigned long long a[3], b[3];
@@ -98,8 +99,14 @@ WW_INLINE void wide_products(float (&acc)[64], unsigned stage, unsigned group) {
     for (int i = 0; i < 4; ++i) Mma::add(acc, a[1] + 2 * i, b[0] + 2 * i);
 #pragma unroll
     for (int i = 0; i < 4; ++i) Mma::add(acc, a[0] + 2 * i, b[1] + 2 * i);
+}
+
+// master += acc, once its products are there.
+WW_INLINE void wide_raise(float (&master)[64], float (&acc)[64]) {
+    wgmma_wait();
+    wgmma_touch(acc);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) Mma::add(acc, a[0] + 2 * i, b[0] + 2 * i);
+    for (int i = 0; i < 64; ++i) master[i] += acc[i];
 }
 
 WW_INLINE void wide_sum(float (&master)[64], const WideOperand &a, const WideOperand &b, unsigned tiles, unsigned row0, unsigned column0, unsigned k) {
@@ -121,10 +128,14 @@ WW_INLINE void wide_sum(float (&master)[64], const WideOperand &a, const WideOpe
             wide_fill(a, other, row0, (block + 1) * 64, k);
             wide_fill(b, other + 3 * WIDE_PLANE, column0, (block + 1) * 64, k);
         }
-        wgmma_wait();
-        wgmma_touch(acc);
-#pragma unroll
-        for (int i = 0; i < 64; ++i) master[i] += acc[i];
+        wide_raise(master, acc);
+#pragma unroll 1
+        for (unsigned i = 0; i < 4; ++i) {
+            wgmma_fence();
+            Wgmma<128, true>::set(acc, tile_descriptor(stage + group * 8192) + 2 * i, tile_descriptor(stage + 3 * WIDE_PLANE) + 2 * i);
+            wgmma_commit();
+            wide_raise(master, acc);
+        }
     }
 }
 

@@ -24,6 +24,7 @@ export function ulp(value, dtype) {
  *             `bound` holds the terms of sums inside the function, which may each be off by as much.
  * accumulate  2^-20 of the magnitudes for float32 (16 units of 2^-24), fewer for short sums; 4 more for scaling,
  *             bias and activation. In float64 the same number of units.
+ * eleven      as accumulate, both factors of each product being rounded to eleven bits first (precision 'high').
  * normalized  as accumulate: the row's sums, the exponential or root and the scaling stand behind each element.
  */
 export const levels = {
@@ -31,6 +32,7 @@ export const levels = {
   rounded: (want, dtype) => 0.5 * ulp(want, dtype),
   function: (want, dtype, bound) => 8 * ulp(want, dtype) + 8 * formats[dtype].unit * bound,
   accumulate: sumLevel,
+  eleven: (want, dtype, bound, length) => 2 ** -10 * bound + sumLevel(want, dtype, bound, length),
   normalized: sumLevel,
 };
 

@@ -3,7 +3,8 @@
     python3 torch_peer.py cuda:0
 
 Greets with one JSON line, then answers each case, a JSON line on standard input, with a line {"ms", "how"} or
-{"error"}. float32 means float32 here too: TF32 is off. Each figure is the best of the forms that a user could pick.
+{"error"}. float32 means float32 here too: TF32 is on only where the case's precision is 'high' or 'medium'. Each figure
+is the best of the forms that a user could pick.
 """
 import json
 import statistics
@@ -90,7 +91,13 @@ def matmul_forms(torch, inputs, options, operands):
     a, b = inputs
     if options.get("transB"):
         b = b.mT
-    yield "torch.matmul", lambda: a @ b
+    tf32 = options.get("precision") in ("high", "medium")
+
+    def multiply():
+        torch.backends.cuda.matmul.allow_tf32 = tf32
+        return a @ b
+
+    yield "torch.matmul in TF32" if tf32 else "torch.matmul", multiply
 
 
 def conv_forms(torch, inputs, options, operands):

@@ -1,22 +1,29 @@
 /** @typedef {import('../cases.mjs').Case} Case */
 
-const BAR = /** @type {const} */ ({ of: 'peer', least: 0.75 });
+/** Least speed beside cuBLAS in float32, by size. */
+const BARS = new Map([[1024, 2], [2048, 2.8], [4096, 3.4], [8192, 3.8]]);
+
+/** Least speed beside cuBLAS in TF32 at precision 'high'. */
+const HIGH_BARS = new Map([[4096, 1.15], [8192, 1.3]]);
+
+/** @param {Map<number, number>} bars @param {number} n @returns {import('../cases.mjs').Bar | undefined} */
+const barOf = (bars, n) => (bars.has(n) ? { of: 'peer', least: Number(bars.get(n)) } : undefined);
 
 /**
  * [m, k] times [k, n], or times [n, k] transposed.
  * @param {number} m @param {number} n @param {number} k
- * @param {Partial<Case> & { transB?: boolean }} [more]
+ * @param {Partial<Case> & { transB?: boolean, precision?: string }} [more]
  * @returns {Case}
  */
-function product(m, n, k, { transB = false, type = 'float32', ...more } = {}) {
+function product(m, n, k, { transB = false, type = 'float32', precision, ...more } = {}) {
   const size = type === 'float32' ? 4 : 8;
   const shape = m === n && n === k ? `${n}` : `${m} x ${n} x ${k}`;
   return {
-    name: `${type} ${shape}${transB ? ' B transposed' : ''}`,
+    name: `${type} ${shape}${transB ? ' B transposed' : ''}${precision ? `, precision ${precision}` : ''}`,
     op: 'matmul',
     inputs: [[m, k], transB ? [n, k] : [k, n]],
     type,
-    options: transB ? { transB } : {},
+    options: { ...(transB ? { transB } : {}), ...(precision ? { precision } : {}) },
     work: { flops: 2 * m * n * k, bytes: size * (m * k + k * n + m * n) },
     ...more,
   };
@@ -28,8 +35,9 @@ export default {
   title: 'Matrix products',
   cases: {
     cuda: [
-      ...[256, 512, 1024].map((n) => product(n, n, n)),
-      ...[2048, 4096, 8192].map((n) => product(n, n, n, { bar: BAR })),
+      ...[256, 512, 1024, 2048, 4096, 8192].map((n) => product(n, n, n, { bar: barOf(BARS, n) })),
+      ...[2048, 4096, 8192].map((n) => product(n, n, n, { precision: 'high', bar: barOf(HIGH_BARS, n) })),
+      product(4096, 4096, 4096, { precision: 'strict' }),
       product(4096, 4096, 4096, { transB: true }),
       product(1000, 1000, 1000),
       product(1023, 1025, 1027),
