@@ -40,13 +40,13 @@ function run(start, { signal, held } = {}) {
     const id = nextId;
     nextId = nextId >= 0xffffffff ? 1 : nextId + 1;
     const onAbort = () => {
-      if (signal) listenersOf(signal).delete(onAbort);
+      if (signal) unwatch(signal, onAbort);
       bridge.cancel(id);
       forget(id);
       reject(aborted(signal));
     };
     const settle = (/** @type {(value: any) => void} */ done) => (/** @type {any} */ value) => {
-      if (signal) listenersOf(signal).delete(onAbort);
+      if (signal) unwatch(signal, onAbort);
       done(value);
     };
     try {
@@ -57,26 +57,40 @@ function run(start, { signal, held } = {}) {
     }
     if (pending.size === 0) bridge.refer();
     pending.set(id, { resolve: settle(resolve), reject: settle(reject), held });
-    if (signal) listenersOf(signal).add(onAbort);
+    if (signal) watch(signal, onAbort);
   });
 }
 
-/** @type {WeakMap<AbortSignal, Set<() => void>>} */
-const listeners = new WeakMap();
+/** @type {WeakMap<AbortSignal, { calls: Set<() => void>, fire: () => void }>} */
+const watched = new WeakMap();
 
 /**
- * The calls that a signal ends. One listener serves them all: Node warns of a leak at the eleventh.
+ * Calls `end` when the signal fires. One listener serves all calls of a signal: Node warns of a leak at the eleventh.
  * @param {AbortSignal} signal
- * @returns {Set<() => void>}
+ * @param {() => void} end
  */
-function listenersOf(signal) {
-  const known = listeners.get(signal);
-  if (known) return known;
-  /** @type {Set<() => void>} */
-  const calls = new Set();
-  listeners.set(signal, calls);
-  signal.addEventListener('abort', () => { for (const end of [...calls]) end(); }, { once: true });
-  return calls;
+function watch(signal, end) {
+  let entry = watched.get(signal);
+  if (entry === undefined) {
+    /** @type {Set<() => void>} */
+    const calls = new Set();
+    entry = { calls, fire: () => { for (const call of [...calls]) call(); } };
+    watched.set(signal, entry);
+    signal.addEventListener('abort', entry.fire);
+  }
+  entry.calls.add(end);
+}
+
+/**
+ * Ends what `watch` began; the last call of a signal takes the listener away.
+ * @param {AbortSignal} signal
+ * @param {() => void} end
+ */
+function unwatch(signal, end) {
+  const entry = watched.get(signal);
+  if (!entry?.calls.delete(end) || entry.calls.size > 0) return;
+  signal.removeEventListener('abort', entry.fire);
+  watched.delete(signal);
 }
 
 /**
