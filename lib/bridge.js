@@ -74,7 +74,7 @@ function watch(signal, end) {
   if (entry === undefined) {
     /** @type {Set<() => void>} */
     const calls = new Set();
-    entry = { calls, fire: () => { for (const call of [...calls]) call(); } };
+    entry = { calls, fire: () => { for (const call of calls) call(); } };
     watched.set(signal, entry);
     signal.addEventListener('abort', entry.fire);
   }

@@ -9,8 +9,14 @@ export const library = join(root, 'target/release/libwarpwright_emulator.so');
 
 /** Flags of cargo for the emulator: its own compiler flags, and so a folder of its own for what they make. */
 export const cargoFlags = [
-  ...['--config', join(root, 'emulator/.cargo/config.toml'), '--locked', '--quiet'],
-  ...['--manifest-path', 'emulator/Cargo.toml', '--target-dir', 'target/emulator'],
+  '--config',
+  join(root, 'emulator/.cargo/config.toml'),
+  '--locked',
+  '--quiet',
+  '--manifest-path',
+  'emulator/Cargo.toml',
+  '--target-dir',
+  'target/emulator',
 ];
 
 /** Builds the library. */
