@@ -6,7 +6,7 @@
 // 384 threads: a warpgroup that brings tiles, two that multiply 64 x BN each. grid.x = min(tiles, multiprocessors),
 // dynamic shared memory UNITS * (128 + BN) * 128 + 1024 bytes. map_a: float16, dims (k, m, 2 * matrices), box (64, 128,
 // 1), 128-byte swizzle, plane 0 hi, plane 1 lo; map_b the same with n and BN. k >= 1; c must not be d.
-// matmul_f32_wide (gemm_wide.cu) follows every launch: these forms leave wide operands alone.
+// matmul_f32_chain (gemm_chain.cu) follows every launch: these forms leave wide operands alone.
 #include "common/hopper.cuh"
 #include "common/split_store.cuh"
 

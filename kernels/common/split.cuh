@@ -59,14 +59,12 @@ struct Split {
     // The operand's matrix of a batch index: index / div % mod.
     unsigned a_div, a_mod, b_div, b_mod;
     Wide d_row, d_batch, c_row, c_column, c_batch, bias_row, bias_column;
-    // Strides of the operands themselves, for the forms that read them.
-    Wide a_row, a_k, a_batch, b_column, b_k, b_batch;
 
     WW_INLINE unsigned a_index(unsigned batch) const { return batch / a_div % a_mod; }
     WW_INLINE unsigned b_index(unsigned batch) const { return batch / b_div % b_mod; }
 };
 
-enum : unsigned { SPLIT_VECTOR_D = 1, SPLIT_VECTOR_A = 2, SPLIT_VECTOR_B = 4 };
+enum : unsigned { SPLIT_VECTOR_D = 1 };
 
 WW_INLINE bool split_wide(const unsigned long long *range_a, const unsigned long long *range_b, const Split &p) {
     const unsigned tiny = Range::read(range_a, Range::TINY, p.epoch_a) | Range::read(range_b, Range::TINY, p.epoch_b);

@@ -14,14 +14,6 @@ struct SplitOut {
         if (c) out.c += batch * p.c_batch.get();
         return out;
     }
-
-    // For a single output.
-    WW_INLINE void put(float sum, const Split &p, unsigned r, unsigned q) const {
-        float v = alpha * sum;
-        if (c) v = ww_fma(beta, c[r * p.c_row.get() + q * p.c_column.get()], v);
-        if (bias) v += bias[r * p.bias_row.get() + q * p.bias_column.get()];
-        d[r * p.d_row.get() + q] = activate(v, p.act, p0, p1);
-    }
 };
 
 // A warpgroup's accumulators: 64 rows, 2 * R columns. Element i of a thread lies at row(i), column(i).

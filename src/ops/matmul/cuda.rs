@@ -117,6 +117,21 @@ fn tiled(product: &Product, setting: Setting) -> Form {
     }
 }
 
+/// The launch of matmul_f32_chain: the whole product by float32 chains, should the operands not suit the split.
+pub struct Chain {
+    pub words: Vec<u32>,
+    pub blocks: u64,
+    pub threads: u32,
+}
+
+fn chain(product: &Product, setting: Setting) -> Chain {
+    let blocks = product.m.div_ceil(128) * product.n.div_ceil(64);
+    let form =
+        Form { kernel: "chain".into(), blocks, threads: 128, splits: 1, skinny: false, large_b: false };
+    let words = pack(product, setting, &form, 1, product.k);
+    Chain { words, blocks: blocks as u64 * product.batch_count() as u64, threads: form.threads }
+}
+
 /// The launch of a product that has elements; its sums have `k` terms, none where alpha is 0.
 fn plan(spec: &OpSpec, product: &Product, setting: Setting) -> Result<Plan> {
     let batch = product.batch_count();
@@ -218,7 +233,7 @@ pub fn run(
     {
         let at = split::Pointers { a, b, c, bias, d: y };
         let factors = [factors[0], factors[1], parameters[0], parameters[1]];
-        if split::run(&split, launcher, &product, at, activation.code, factors)? {
+        if split::run(&split, launcher, &product, at, activation.code, factors, &chain(&product, setting))? {
             return Ok(());
         }
     }

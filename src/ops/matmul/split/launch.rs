@@ -1,14 +1,13 @@
 //! The launches of a plan.
 
 use super::super::Product;
+use super::super::cuda::Chain;
 use super::{Plan, ROWS, Side};
 use crate::driver::{DevicePtr, Halves, TensorMap};
 use crate::kernels::{Arg, Launcher, grid_x};
 use crate::tensor::DeviceBuffer;
 use crate::{Error, Result};
 
-/// Dynamic shared memory of matmul_f32_wide.
-const WIDE_SHARED: u32 = 2 * 6 * 128 * 128 + 1024;
 /// Bytes of an operand's range.
 const RANGE: u64 = 24;
 
@@ -62,6 +61,7 @@ pub fn run(
     at: Pointers,
     activation: u32,
     factors: [Arg; 4],
+    chain: &Chain,
 ) -> Result<bool> {
     let sides = (|| -> Result<_> {
         let a = Prepared::new(launcher, &plan.a, ROWS)?;
@@ -88,11 +88,12 @@ pub fn run(
     let results = [a.rows.ptr(), b.rows.ptr(), range_a, range_b, at.c, at.bias, at.d].map(Arg::Ptr);
     let tail = [&results[..], &factors, &[Arg::Block(&words)]].concat();
     let most = launcher.multiprocessors() as usize;
-    let grid = |columns, threads, shared| grid_x(plan.tiles(columns).min(most) as u64, threads, shared);
     let maps = [Arg::Block(a.map.words()), Arg::Block(b.map.words())];
-    let main = grid(plan.tile.columns, 384, plan.shared())?;
+    let main = grid_x(plan.tiles(plan.tile.columns).min(most) as u64, 384, plan.shared())?;
     launcher.launch(&format!("matmul_f32_{}", plan.tile.name), main, &[&maps[..], &tail].concat())?;
-    let read = [Arg::Ptr(at.a), Arg::Ptr(at.b)];
-    launcher.launch("matmul_f32_wide", grid(ROWS, 256, WIDE_SHARED)?, &[&read[..], &tail].concat())?;
+    let operands = [at.a, at.b, at.c, at.bias, at.d].map(Arg::Ptr);
+    let ranges = [Arg::Block(&chain.words), Arg::Ptr(range_a), Arg::Ptr(range_b), Arg::Block(&words)];
+    let arguments = [&operands[..], &factors, &ranges].concat();
+    launcher.launch("matmul_f32_chain", grid_x(chain.blocks, chain.threads, 0)?, &arguments)?;
     Ok(true)
 }

@@ -42,10 +42,8 @@ const SPLITTING: f64 = 0.6;
 const TRANSPOSE: u32 = 1;
 const VECTOR: u32 = 2;
 const HI_ONLY: u32 = 4;
-// Flags of struct Split.
+// Flag of struct Split.
 const VECTOR_D: u32 = 1;
-const VECTOR_A: u32 = 2;
-const VECTOR_B: u32 = 4;
 
 /// How a batch's index leads to a matrix: index / each % count, matrices `step` elements apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,11 +151,6 @@ impl Side {
             .collect()
     }
 
-    /// Strides along rows and k.
-    fn strides(&self) -> [usize; 2] {
-        if self.turned { [1, self.pitch] } else { [self.pitch, 1] }
-    }
-
     /// Microseconds to split it, launches aside.
     fn time(&self) -> f64 {
         let bytes = 4 + if self.turned { 4 } else { 0 } + if self.hi_only { 2 } else { 4 };
@@ -236,20 +229,13 @@ impl Plan {
     /// `struct Split`.
     fn words(&self, product: &Product, activation: u32, epoch: u32) -> Vec<u32> {
         let (a, b) = (&self.a, &self.b);
-        let flags = [
-            (self.vector_d, VECTOR_D),
-            (!a.turned && a.vectors, VECTOR_A),
-            (!b.turned && b.vectors, VECTOR_B),
-        ];
+        let flags = [(self.vector_d, VECTOR_D)];
         let mut words = vec![a.rows as u32, b.rows as u32, a.k as u32, self.batch as u32, activation];
         words.extend([flags_of(&flags), epoch, epoch]);
         words.extend([a.walk.each, a.walk.count, b.walk.each, b.walk.count].map(|size| size as u32));
         let (row_c, column_c) = product.c.unwrap_or((0, 0));
         let result = [b.rows, a.rows * b.rows, row_c, column_c, self.c_batch, 0, 1];
-        let [a_row, a_k] = a.strides();
-        let [b_column, b_k] = b.strides();
-        let operands = [a_row, a_k, a.walk.step, b_column, b_k, b.walk.step];
-        words.extend(result.into_iter().chain(operands).flat_map(wide));
+        words.extend(result.into_iter().flat_map(wide));
         words
     }
 }

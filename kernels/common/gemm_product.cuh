@@ -1,0 +1,112 @@
+// The tiled matrix product: what gemm.cu and gemm_chain.cu make kernels of.
+#pragma once
+#include "activation.cuh"
+#include "gemm_tile.cuh"
+
+enum : unsigned { TRANS_A = 1, TRANS_B = 2, VECTOR_A = 4, VECTOR_B = 8, VECTOR_D = 16 };
+
+struct Batch {
+    unsigned rank, size[6];
+    Wide stride_a[6], stride_b[6], stride_c[6];
+};
+
+struct Matmul {
+    unsigned m, n, k, flags, act, splits, split_k, batch_count;
+    Wide lda, ldb, ldd, c_row, c_column, d_batch, d_split;
+    Batch batch;
+};
+
+WW_INLINE void batch_offsets(const Batch &batch, unsigned index, long long &a, long long &b, long long &c) {
+    a = b = c = 0;
+    for (int i = (int)batch.rank - 1; i >= 0; --i) {
+        const unsigned size = batch.size[i], at = index % size;
+        index /= size;
+        a += at * batch.stride_a[i].get();
+        b += at * batch.stride_b[i].get();
+        c += at * batch.stride_c[i].get();
+    }
+}
+
+// alpha * acc + beta * c + bias over one thread's outputs, then the activation.
+template <class Tl>
+WW_INLINE void matmul_finish(typename Tl::T (&acc)[Tl::TM][Tl::TN], const typename Tl::T *c, const typename Tl::T *bias,
+                             typename Tl::T *d, typename Tl::T alpha, typename Tl::T beta, typename Tl::T p0,
+                             typename Tl::T p1, const Matmul &p, unsigned row0, unsigned column0) {
+    using T = typename Tl::T;
+    constexpr int VEC = Tl::VEC;
+    const Place<Tl> place;
+    const unsigned row = row0 + place.row, column = column0 + place.column;
+    const bool plain = p.splits > 1;
+    const bool vectors = p.flags & VECTOR_D;
+#pragma unroll
+    for (int i = 0; i < Tl::TM; ++i) {
+        const unsigned r = row + Place<Tl>::row_offset(i);
+        if (r >= p.m) continue;
+        if (!plain) {
+#pragma unroll
+            for (int j = 0; j < Tl::TN; ++j) acc[i][j] *= alpha;
+            if (c) {
+                const T *cr = c + r * p.c_row.get();
+#pragma unroll
+                for (int j = 0; j < Tl::TN; ++j) {
+                    const unsigned q = column + Place<Tl>::column_offset(j);
+                    if (q < p.n) acc[i][j] = ww_fma(beta, cr[q * p.c_column.get()], acc[i][j]);
+                }
+            }
+            if (bias) {
+#pragma unroll
+                for (int j = 0; j < Tl::TN; ++j) {
+                    const unsigned q = column + Place<Tl>::column_offset(j);
+                    if (q < p.n) acc[i][j] += bias[q];
+                }
+            }
+            activate_short(acc[i], p.act, p0, p1);
+        }
+        T *dr = d + r * p.ldd.get() + column;
+#pragma unroll
+        for (int g = 0; g < Tl::TN / VEC; ++g) {
+            const int at = g * 8 * VEC;
+            if (vectors && column + at + VEC <= p.n) {
+                store_vector(dr + at, &acc[i][g * VEC]);
+            } else {
+#pragma unroll
+                for (int v = 0; v < VEC; ++v)
+                    if (column + at + v < p.n) dr[at + v] = acc[i][g * VEC + v];
+            }
+        }
+    }
+    if (plain || p.act < ACT_SIGMOID) return;
+    for (int e = 0; e < Tl::TM * Tl::TN; ++e) {
+        const unsigned r = row + Place<Tl>::row_offset(e / Tl::TN), q = column + Place<Tl>::column_offset(e % Tl::TN);
+        if (r < p.m && q < p.n) {
+            T *at = d + r * p.ldd.get() + q;
+            *at = activate(*at, p.act, p0, p1);
+        }
+    }
+}
+
+template <class Tl>
+WW_INLINE void matmul_tile(const typename Tl::T *a, const typename Tl::T *b, const typename Tl::T *c, const typename Tl::T *bias,
+                           typename Tl::T *d, typename Tl::T alpha, typename Tl::T beta, typename Tl::T p0,
+                           typename Tl::T p1, const Matmul &p) {
+    using T = typename Tl::T;
+    __shared__ __align__(16) T shared[Tl::SHARED];
+    const unsigned tiles_m = (p.m + Tl::BM - 1) / Tl::BM, tiles_n = (p.n + Tl::BN - 1) / Tl::BN, tiles = tiles_m * tiles_n;
+    unsigned at = blockIdx.x / tiles, tm, tn;
+    raster(blockIdx.x % tiles, tiles_m, tiles_n, tm, tn);
+    const unsigned split = at % p.splits, batch = at / p.splits;
+    long long offset_a, offset_b, offset_c;
+    batch_offsets(p.batch, batch, offset_a, offset_b, offset_c);
+    const unsigned k_begin = split * p.split_k, k_end = p.k - k_begin < p.split_k ? p.k : k_begin + p.split_k;
+    MatrixLoader<T, Tl::BM, Tl::BK, Tl::THREADS> load_a;
+    MatrixLoader<T, Tl::BN, Tl::BK, Tl::THREADS> load_b;
+    load_a.init(a + offset_a, p.lda.get(), !(p.flags & TRANS_A), p.flags & VECTOR_A, tm * Tl::BM, p.m, k_begin, k_end);
+    load_b.init(b + offset_b, p.ldb.get(), p.flags & TRANS_B, p.flags & VECTOR_B, tn * Tl::BN, p.n, k_begin, k_end);
+    T acc[Tl::TM][Tl::TN];
+    multiply_tiles<Tl>(acc, shared, load_a, load_b, (int)((k_end - k_begin + Tl::BK - 1) / Tl::BK));
+    matmul_finish<Tl>(acc, c ? c + offset_c : c, bias, d + batch * p.d_batch.get() + split * p.d_split.get(), alpha, beta, p0, p1, p,
+                      tm * Tl::BM, tn * Tl::BN);
+}
+
+#define MATMUL_ARGS(T) const T *a, const T *b, const T *c, const T *bias, T *d, T alpha, T beta, T p0, T p1, Matmul p
+#define MATMUL_PASS a, b, c, bias, d, alpha, beta, p0, p1, p
