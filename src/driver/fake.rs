@@ -50,6 +50,8 @@ impl Default for Config {
 }
 
 static INSTANCES: Mutex<BTreeMap<usize, Arc<Mutex<State>>>> = Mutex::new(BTreeMap::new());
+/// What `api()` gave out, for ever; kept here so that leak checkers tell it from what is lost.
+static STARTED: Mutex<Vec<&'static Result<Api>>> = Mutex::new(Vec::new());
 
 /// A stand-in's number and what `api()` answers, once it has been started.
 type Here = (usize, Option<&'static Result<Api>>);
@@ -84,6 +86,7 @@ impl FakeDriver {
         INSTANCES.lock().unwrap_or_else(PoisonError::into_inner).insert(id, state);
         HERE.set(Some((id, None)));
         let driver = FakeDriver { id, api: Box::leak(Box::new(start(table, "stand-in".into()))) };
+        STARTED.lock().unwrap_or_else(PoisonError::into_inner).push(driver.api);
         driver.join();
         driver
     }
