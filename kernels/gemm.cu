@@ -124,7 +124,7 @@ WW_INLINE void matmul_axpy(const T *a, const T *b, const T *c, const T *bias, T 
 
 #define MATMUL_TILE(NAME, BLOCKS, T, ...)                                                                                  \
     extern "C" __global__ void __launch_bounds__(Tile<T, __VA_ARGS__>::THREADS, BLOCKS) NAME(MATMUL_ARGS(T)) {             \
-        matmul_tile<Tile<T, __VA_ARGS__>>(MATMUL_PASS);                                                                    \
+        matmul_tile<Tile<T, __VA_ARGS__>>(MATMUL_PASS, blockIdx.x);                                                                  \
     }
 
 #define MATMUL_SKINNY(T, N, S, DOT_BLOCKS, AXPY_BLOCKS)                                                                    \

@@ -88,12 +88,12 @@ WW_INLINE void matmul_finish(typename Tl::T (&acc)[Tl::TM][Tl::TN], const typena
 template <class Tl>
 WW_INLINE void matmul_tile(const typename Tl::T *a, const typename Tl::T *b, const typename Tl::T *c, const typename Tl::T *bias,
                            typename Tl::T *d, typename Tl::T alpha, typename Tl::T beta, typename Tl::T p0,
-                           typename Tl::T p1, const Matmul &p) {
+                           typename Tl::T p1, const Matmul &p, unsigned block) {
     using T = typename Tl::T;
     __shared__ __align__(16) T shared[Tl::SHARED];
     const unsigned tiles_m = (p.m + Tl::BM - 1) / Tl::BM, tiles_n = (p.n + Tl::BN - 1) / Tl::BN, tiles = tiles_m * tiles_n;
-    unsigned at = blockIdx.x / tiles, tm, tn;
-    raster(blockIdx.x % tiles, tiles_m, tiles_n, tm, tn);
+    unsigned at = block / tiles, tm, tn;
+    raster(block % tiles, tiles_m, tiles_n, tm, tn);
     const unsigned split = at % p.splits, batch = at / p.splits;
     long long offset_a, offset_b, offset_c;
     batch_offsets(p.batch, batch, offset_a, offset_b, offset_c);

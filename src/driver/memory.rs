@@ -1,12 +1,12 @@
 //! Device memory, page-locked host memory and copies between them.
 
 use super::context::Context;
+use super::pages::Pages;
 use super::stream::Stream;
 use super::table::Status;
 use crate::{Error, Result};
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::c_void;
-use std::ptr::NonNull;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -71,8 +71,7 @@ impl Drop for DeviceMemory {
 /// while callers still hold arrays over it.
 pub struct PinnedMemory {
     context: Arc<Context>,
-    ptr: NonNull<u8>,
-    layout: Layout,
+    pages: ManuallyDrop<Pages>,
     size: usize,
     locked: bool,
 }
@@ -96,26 +95,27 @@ impl PinnedMemory {
         let _bound = context.bind()?;
         let exhausted = || Error::OutOfMemory(format!("host memory: {size} bytes could not be allocated"));
         let rounded = size.max(1).checked_next_multiple_of(PAGE).ok_or_else(exhausted)?;
-        let layout = Layout::from_size_align(rounded, PAGE).map_err(|_| exhausted())?;
-        // SAFETY: the layout is not empty.
-        let ptr = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(exhausted)?;
-        // SAFETY: the range was just allocated and stays so until it is unlocked in drop; the context is current.
+        let pages = Pages::zeroed(rounded).ok_or_else(exhausted)?;
+        // SAFETY: the range was just mapped and stays so until it is unlocked in drop; the context is current.
         let answer = unsafe {
-            (context.api.table.mem_host_register)(ptr.as_ptr().cast(), rounded, HOST_REGISTER_PORTABLE)
+            (context.api.table.mem_host_register)(pages.as_ptr().cast(), rounded, HOST_REGISTER_PORTABLE)
         };
         let locked = answer == 0;
         if !locked && !UNLOCKABLE.contains(&answer) {
-            // SAFETY: allocated above with this layout; the driver has refused it and nobody else knows it.
-            unsafe { dealloc(ptr.as_ptr(), layout) };
             context.check("cuMemHostRegister_v2", answer)?;
         }
         context.handles.fetch_add(1, Ordering::AcqRel);
-        Ok(PinnedMemory { context: context.clone(), ptr, layout, size: size.max(1), locked })
+        Ok(PinnedMemory {
+            context: context.clone(),
+            pages: ManuallyDrop::new(pages),
+            size: size.max(1),
+            locked,
+        })
     }
 
     /// Start of the block.
     pub fn as_ptr(&self) -> *mut u8 {
-        self.ptr.as_ptr()
+        self.pages.as_ptr()
     }
 
     /// Size in bytes.
@@ -125,15 +125,15 @@ impl PinnedMemory {
 
     /// The bytes, for the only owner.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: `size` bytes from `ptr` were allocated zeroed in `new`; `&mut self` excludes other users.
-        unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr(), self.size) }
+        // SAFETY: the pages hold at least `size` bytes, zeroed in `new`; `&mut self` excludes other users.
+        unsafe { std::slice::from_raw_parts_mut(self.pages.as_ptr(), self.size) }
     }
 
     /// The bytes, once the device has finished writing them.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: allocated zeroed in `new`; callers of this crate read after the event that follows the device's last
+        // SAFETY: the pages hold at least `size` bytes, zeroed in `new`; callers of this crate read after the event that follows the device's last
         // write.
-        unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.size) }
+        unsafe { std::slice::from_raw_parts(self.pages.as_ptr(), self.size) }
     }
 
     /// Ends the device's use of the pages: copies that were under way when an error cut a transfer short included.
@@ -144,7 +144,7 @@ impl PinnedMemory {
         }
         let _bound = self.context.bind()?;
         // SAFETY: locked in `new`, unlocked once; all work that could use the pages is done.
-        let answer = unsafe { (self.context.api.table.mem_host_unregister)(self.ptr.as_ptr().cast()) };
+        let answer = unsafe { (self.context.api.table.mem_host_unregister)(self.pages.as_ptr().cast()) };
         self.context.check("cuMemHostUnregister", answer)
     }
 }
@@ -154,8 +154,8 @@ impl Drop for PinnedMemory {
         self.context.handles.fetch_sub(1, Ordering::AcqRel);
         // Pages that the device may still write to are never given back.
         if self.withdraw().is_ok() || self.context.is_destroyed() {
-            // SAFETY: allocated in `new` with this layout, freed once; neither driver nor device use it any more.
-            unsafe { dealloc(self.ptr.as_ptr(), self.layout) };
+            // SAFETY: dropped once, here; neither driver nor device use the pages any more.
+            unsafe { ManuallyDrop::drop(&mut self.pages) };
         }
     }
 }

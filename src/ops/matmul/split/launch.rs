@@ -94,6 +94,7 @@ pub fn run(
     let operands = [at.a, at.b, at.c, at.bias, at.d].map(Arg::Ptr);
     let ranges = [Arg::Block(&chain.words), Arg::Ptr(range_a), Arg::Ptr(range_b), Arg::Block(&words)];
     let arguments = [&operands[..], &factors, &ranges].concat();
-    launcher.launch("matmul_f32_chain", grid_x(chain.blocks, chain.threads, 0)?, &arguments)?;
+    let blocks = chain.blocks.min(3 * most as u64);
+    launcher.launch("matmul_f32_chain", grid_x(blocks, chain.threads, 0)?, &arguments)?;
     Ok(true)
 }
