@@ -95,6 +95,10 @@ fn usable(ordinal: usize) -> Result<()> {
     if let Some(error) = super::Gpu::gone(ordinal) {
         return Err(error);
     }
+    // A device in use was found usable before; asking the driver again would cost every call some ten driver calls.
+    if super::Gpu::core_if_open(ordinal).is_some() {
+        return Ok(());
+    }
     let properties = driver::device_properties(ordinal)?;
     if properties.compute_capability < MINIMUM_CAPABILITY {
         let (major, minor) = properties.compute_capability;
