@@ -1,12 +1,11 @@
 //! The GPU form: a plan found from sizes and alignments alone, then its launches.
 
-use super::{Extra, Problem, Setting, check_limits};
+use super::{Extra, Problem, Setting, run_in_parts};
 use crate::Result;
 use crate::driver::DevicePtr;
 use crate::kernels::{Arg, Launcher, grid_x, linear};
 use crate::ops::Call;
 use crate::ops::activation::Activation;
-use crate::ops::operands::{device_operand, device_optional};
 use crate::ops::tile::{BANDWIDTH, Choice, STEP, Tile, Work, choose, split_evenly};
 use crate::tensor::DeviceView;
 
@@ -166,12 +165,8 @@ pub fn run(
         return Ok(());
     }
     let problem = super::problem(call)?.normalized();
-    check_limits(call.spec, &problem)?;
-    let (x, w) = (device_operand(call, inputs, 0)?, device_operand(call, inputs, 1)?);
     let planes = [problem.slid(), problem.windows()];
-    problem.for_images(planes, call.dtype().size(), [x, outputs[0].ptr], |part, x, y| {
-        run_images(call, launcher, part, [x, w, device_optional(inputs, 2), y])
-    })
+    run_in_parts(call, &problem, planes, (inputs, outputs), |part, at| run_images(call, launcher, part, at))
 }
 
 fn run_images(

@@ -2,8 +2,11 @@
 
 use super::Problem;
 use crate::driver::DevicePtr;
+use crate::ops::Call;
+use crate::ops::operands::{device_operand, device_optional};
 use crate::ops::spec::OpSpec;
 use crate::ops::tile::{LAUNCH, STEP};
+use crate::tensor::DeviceView;
 use crate::{Result, mismatch};
 
 /// What a plan depends on besides the problem.
@@ -40,8 +43,24 @@ const DIRECT: f64 = 6500.0;
 /// Microseconds for one term of a sum that has a thread to itself.
 const TERM: f64 = 0.02;
 
+/// Checks the sizes and calls `images` with each part of the problem and where its x, w, bias and result lie. `planes` are
+/// the elements of one plane of x and of the result.
+pub fn run_in_parts(
+    call: &Call,
+    problem: &Problem,
+    planes: [usize; 2],
+    (inputs, outputs): (&[Option<DeviceView>], &[DeviceView]),
+    mut images: impl FnMut(&Problem, [DevicePtr; 4]) -> Result<()>,
+) -> Result<()> {
+    check_limits(call.spec, problem)?;
+    let (x, w) = (device_operand(call, inputs, 0)?, device_operand(call, inputs, 1)?);
+    problem.for_images(planes, call.dtype().size(), [x, outputs[0].ptr], |part, x, y| {
+        images(part, [x, w, device_optional(inputs, 2), y])
+    })
+}
+
 /// An error where the sizes pass what the kernels' 32-bit positions hold.
-pub fn check_limits(spec: &OpSpec, problem: &Problem) -> Result<()> {
+fn check_limits(spec: &OpSpec, problem: &Problem) -> Result<()> {
     for axis in &problem.axes {
         let (stride, dilation) = steps(axis);
         let reach = axis.input + axis.begin + axis.end + axis.kernel.saturating_mul(dilation);

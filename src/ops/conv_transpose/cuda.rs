@@ -5,8 +5,7 @@ use crate::driver::DevicePtr;
 use crate::kernels::{Arg, Launcher, grid_x, linear};
 use crate::ops::Call;
 use crate::ops::activation::Activation;
-use crate::ops::conv::{Extra, Problem, Setting, check_limits};
-use crate::ops::operands::{device_operand, device_optional};
+use crate::ops::conv::{Extra, Problem, Setting, run_in_parts};
 use crate::ops::tile::{Choice, STEP, Tile, Work, choose};
 use crate::tensor::DeviceView;
 
@@ -93,12 +92,8 @@ pub fn run(
         return Ok(());
     }
     let problem = super::problem(call)?.normalized();
-    check_limits(call.spec, &problem)?;
-    let (x, w) = (device_operand(call, inputs, 0)?, device_operand(call, inputs, 1)?);
     let planes = [problem.windows(), problem.slid()];
-    problem.for_images(planes, call.dtype().size(), [x, outputs[0].ptr], |part, x, y| {
-        run_images(call, launcher, part, [x, w, device_optional(inputs, 2), y])
-    })
+    run_in_parts(call, &problem, planes, (inputs, outputs), |part, at| run_images(call, launcher, part, at))
 }
 
 fn run_images(
