@@ -10,6 +10,7 @@
  * @property {Record<string, number[]>} [operands]  dims of tensors given as options
  * @property {'pinned' | 'plain'} [memory]          host memory of a copy
  * @property {{ flops?: number, bytes?: number }} work  of one call
+ * @property {number} [sampleMs]                    milliseconds of one of the nine samples (default 20): more where a GPU slows down under load
  * @property {Bar} [bar]
  *
  * @typedef {{ of: 'peer' | 'limit', least: number }} Bar  least speed, as a share of the peer's or of the limit

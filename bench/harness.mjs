@@ -3,7 +3,7 @@
 const WARM_UP_MS = 100;
 const SAMPLE_MS = 20;
 const SAMPLES = 9;
-const MOST_CALLS = 1000;
+const MOST_CALLS = 5000;
 
 /** @param {number[]} values */
 export function median(values) {
@@ -64,13 +64,13 @@ export async function timeOnHost(call, { inFlight, once }) {
 /**
  * Time of one call by the device's events.
  * @param {(repeats: number) => Promise<number[]>} measure  milliseconds of each of so many calls
- * @param {{ once: boolean }} options
+ * @param {{ once: boolean, sampleMs?: number }} options
  * @returns {Promise<Timing>}
  */
-export async function timeOnDevice(measure, { once }) {
+export async function timeOnDevice(measure, { once, sampleMs = SAMPLE_MS }) {
   if (once) return timingOf(await measure(1), 'device');
   const perCall = median(await measure(5));
   await measure(Math.min(MOST_CALLS, Math.max(1, Math.ceil(WARM_UP_MS / perCall))));
-  const repeats = Math.min(MOST_CALLS, Math.max(11, Math.ceil(SAMPLES * SAMPLE_MS / perCall)));
+  const repeats = Math.min(MOST_CALLS, Math.max(11, Math.ceil(SAMPLES * sampleMs / perCall)));
   return timingOf(await measure(repeats), 'device');
 }

@@ -9,13 +9,14 @@ export const sizeOf = (dims) => dims.reduce((product, dim) => product * dim, 1);
 /** @param {'float32' | 'float64'} type */
 export const bytesPerElement = (type) => ARRAYS[type].BYTES_PER_ELEMENT;
 
-/** Values in -1 to 1 from a linear congruential generator. */
+/** Normal values (Box and Muller) from a linear congruential generator. */
 function fillRandom(/** @type {Float32Array | Float64Array} */ array, seed = 1) {
   let state = seed >>> 0;
-  for (let i = 0; i < array.length; i++) {
+  const uniform = () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    array[i] = state / 2 ** 31 - 1;
-  }
+    return (state + 1) / 2 ** 32;
+  };
+  for (let i = 0; i < array.length; i++) array[i] = Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
 }
 
 /**

@@ -54,7 +54,7 @@ async function timeOp(api, one, { device, once, deviceTimer }) {
       once,
     });
     if (device === 'cpu' || !deviceTimer) return { call };
-    return { call, device: await timeOnDevice((repeats) => deviceTimer(one.op, inputs, options, repeats), { once }) };
+    return { call, device: await timeOnDevice((repeats) => deviceTimer(one.op, inputs, options, repeats), { once, sampleMs: one.sampleMs }) };
   } finally {
     dispose();
   }

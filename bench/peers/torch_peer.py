@@ -45,7 +45,7 @@ class Clock:
     """Median milliseconds of one call."""
 
     def __init__(self, torch, device):
-        self.torch, self.cuda = torch, device.type == "cuda"
+        self.torch, self.cuda, self.sample_ms = torch, device.type == "cuda", SAMPLE_MS
 
     def host(self, call, count):
         start = time.perf_counter()
@@ -69,7 +69,7 @@ class Clock:
         call()
         per_call = max(sample(call, 3), 1e-4)
         sample(call, min(MOST_CALLS, int(WARM_UP_MS / per_call) + 1))
-        count = min(MOST_CALLS, int(SAMPLE_MS / per_call) + 1)
+        count = min(MOST_CALLS, int(self.sample_ms / per_call) + 1)
         return statistics.median(sample(call, count) for _ in range(SAMPLES))
 
     def in_graph(self, call):
@@ -204,6 +204,7 @@ def main():
     say(greeting(torch, device, clock))
     for line in sys.stdin:
         case = json.loads(line)
+        clock.sample_ms = case.get("sampleMs", SAMPLE_MS)
         is_copy = case["op"] in ("upload", "download")
         try:
             say((time_copy if is_copy else time_op)(torch, device, clock, case))

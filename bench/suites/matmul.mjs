@@ -6,6 +6,9 @@ const BARS = new Map([[1024, 2], [2048, 2.8], [4096, 3.4], [8192, 3.8]]);
 /** Least speed beside cuBLAS in TF32 at precision 'high'. */
 const HIGH_BARS = new Map([[4096, 1.15], [8192, 1.3]]);
 
+/** Products that the card's power limits are measured for longer. */
+const LONG = { flops: 1e10, sampleMs: 70 };
+
 /** @param {Map<number, number>} bars @param {number} n @returns {import('../cases.mjs').Bar | undefined} */
 const barOf = (bars, n) => (bars.has(n) ? { of: 'peer', least: Number(bars.get(n)) } : undefined);
 
@@ -25,6 +28,7 @@ function product(m, n, k, { transB = false, type = 'float32', precision, ...more
     type,
     options: { ...(transB ? { transB } : {}), ...(precision ? { precision } : {}) },
     work: { flops: 2 * m * n * k, bytes: size * (m * k + k * n + m * n) },
+    sampleMs: 2 * m * n * k > LONG.flops ? LONG.sampleMs : undefined,
     ...more,
   };
 }
