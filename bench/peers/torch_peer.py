@@ -154,7 +154,7 @@ def time_op(torch, device, clock, case):
     dtype = getattr(torch, case["type"])
 
     def make(dims):
-        return torch.rand(dims, dtype=dtype, device=device) * 2 - 1
+        return torch.randn(dims, dtype=dtype, device=device)
 
     inputs = [make(dims) for dims in case["inputs"]]
     operands = {name: make(dims) for name, dims in case.get("operands", {}).items()}
