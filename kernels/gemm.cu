@@ -11,7 +11,7 @@ template <class T>
 WW_INLINE T matmul_value(T sum, const T *c, const T *bias, T alpha, T beta, T p0, T p1, const Matmul &p, unsigned r, unsigned q) {
     T v = alpha * sum;
     if (c) v = ww_fma(beta, c[r * p.c_row.get() + q * p.c_column.get()], v);
-    if (bias) v += bias[q];
+    if (bias) v += bias[p.flags & BIAS_ROWS ? r : q];
     return activate(v, p.act, p0, p1);
 }
 

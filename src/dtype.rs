@@ -82,6 +82,16 @@ impl DType {
         self.info().suffix
     }
 
+    /// Whether elements are floats of 16 bits: stored and moved as they are, computed with in float32.
+    pub fn is_half(self) -> bool {
+        matches!(self, DType::F16 | DType::Bf16)
+    }
+
+    /// The type that floats of this one are computed with in.
+    pub fn arithmetic(self) -> DType {
+        if self.is_half() { DType::F32 } else { self }
+    }
+
     /// The type of that name.
     pub fn from_name(name: &str) -> Option<DType> {
         DTYPES.iter().find(|row| row.name == name).map(|row| row.dtype)

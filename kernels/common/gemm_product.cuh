@@ -3,7 +3,7 @@
 #include "activation.cuh"
 #include "gemm_tile.cuh"
 
-enum : unsigned { TRANS_A = 1, TRANS_B = 2, VECTOR_A = 4, VECTOR_B = 8, VECTOR_D = 16 };
+enum : unsigned { TRANS_A = 1, TRANS_B = 2, VECTOR_A = 4, VECTOR_B = 8, VECTOR_D = 16, BIAS_ROWS = 64 };
 
 struct Batch {
     unsigned rank, size[6];
@@ -57,7 +57,7 @@ WW_INLINE void matmul_finish(typename Tl::T (&acc)[Tl::TM][Tl::TN], const typena
 #pragma unroll
                 for (int j = 0; j < Tl::TN; ++j) {
                     const unsigned q = column + Place<Tl>::column_offset(j);
-                    if (q < p.n) acc[i][j] += bias[q];
+                    if (q < p.n) acc[i][j] += bias[p.flags & BIAS_ROWS ? r : q];
                 }
             }
             activate_short(acc[i], p.act, p0, p1);

@@ -2,6 +2,7 @@
 
 mod float;
 mod gemm;
+pub mod half;
 pub mod math;
 mod pieces;
 mod threads;

@@ -57,6 +57,7 @@ fn kind_text(kind: Kind) -> (String, Option<String>, bool) {
             let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
             (quoted.join(" | "), Some(quoted[0].clone()), false)
         }
+        Kind::Type { required } => ("DataType".into(), None, required),
     }
 }
 

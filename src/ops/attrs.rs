@@ -2,7 +2,7 @@
 
 use super::Precision;
 use super::spec::{Attribute, Kind, OpSpec};
-use crate::{Result, invalid};
+use crate::{DTYPES, DType, Result, invalid};
 
 /// An option value as the caller gave it.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +38,7 @@ enum Value {
     Ints(Vec<i64>),
     Float(f64),
     Choice(&'static str),
+    Type(DType),
 }
 
 /// Checked attributes with defaults filled in. Getters take names of the op's own table, so a miss is a defect.
@@ -104,6 +105,14 @@ impl Attrs {
             _ => "",
         }
     }
+
+    /// An element type, `None` when left out.
+    pub fn dtype(&self, name: &str) -> Option<DType> {
+        match self.get(name) {
+            Some(Value::Type(value)) => Some(*value),
+            _ => None,
+        }
+    }
 }
 
 fn unknown_option<T>(spec: &OpSpec, name: &str) -> Result<T> {
@@ -168,6 +177,9 @@ fn check(op: &str, attribute: &Attribute, given: Option<&Raw>) -> Result<Option<
         (Kind::Float(_), Some(other)) => return invalid!("{op}: '{name}' must be a number, got {other}"),
         (Kind::Choice(words), None) => Value::Choice(words[0]),
         (Kind::Choice(words), Some(given)) => Value::Choice(word(op, name, words, given)?),
+        (Kind::Type { required: true }, None) => return invalid!("{op}: option '{name}' is required"),
+        (Kind::Type { required: false }, None) => return Ok(None),
+        (Kind::Type { .. }, Some(given)) => Value::Type(element_type(op, name, given)?),
     }))
 }
 
@@ -185,6 +197,16 @@ fn word(op: &str, name: &str, words: &'static [&'static str], given: &Raw) -> Re
         return Ok(word);
     }
     let list = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(", ");
+    invalid!("{op}: '{name}' must be one of {list}, got {given}")
+}
+
+fn element_type(op: &str, name: &str, given: &Raw) -> Result<DType> {
+    if let Raw::Text(text) = given
+        && let Some(dtype) = DType::from_name(text)
+    {
+        return Ok(dtype);
+    }
+    let list = DTYPES.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
     invalid!("{op}: '{name}' must be one of {list}, got {given}")
 }
 

@@ -1,7 +1,7 @@
 //! A call: an op, its operands' types and dims and its attributes, checked as a whole before any work.
 
 use super::spec::{Meta, OpSpec};
-use super::{Attrs, Precision, Raw, find};
+use super::{Attrs, Precision, Raw, find, halves};
 use crate::kernels::Launcher;
 use crate::tensor::Tensor;
 use crate::{Error, Result, invalid};
@@ -52,6 +52,14 @@ impl Call {
 
     /// Runs the CPU form on host tensors. Blocks until done; use on a compute thread.
     pub fn run_cpu(&self, inputs: &[Option<Tensor>]) -> Result<Vec<Tensor>> {
+        let Some(wide) = self.widened() else { return self.run_stored(inputs) };
+        let inputs = inputs.iter().map(|input| input.as_ref().map(halves::widen).transpose());
+        let outputs = wide.run_stored(&inputs.collect::<Result<Vec<_>>>()?)?;
+        outputs.into_iter().zip(&self.outputs).map(|(output, meta)| halves::narrow(output, meta)).collect()
+    }
+
+    /// Runs the CPU form on the tensors as they are.
+    fn run_stored(&self, inputs: &[Option<Tensor>]) -> Result<Vec<Tensor>> {
         let mut outputs = self.outputs.iter().map(Tensor::host_buffer).collect::<Result<Vec<_>>>()?;
         {
             let views = inputs

@@ -3,10 +3,12 @@
 mod activation;
 mod attrs;
 mod call;
+mod halves;
 mod spec;
 mod tile;
 
 pub mod binary;
+pub mod cast;
 pub mod conv;
 pub mod conv_transpose;
 pub mod geometry;
@@ -29,12 +31,15 @@ use crate::dtype::DType;
 use crate::{Error, Result};
 
 /// Element types of the numeric ops.
-pub const FLOATS: &[DType] = &[DType::F32, DType::F64];
+pub const FLOATS: &[DType] = &[DType::F32, DType::F64, DType::F16, DType::Bf16];
+/// Element types of the ops that have no forms for 16 bits yet.
+pub const WIDE_FLOATS: &[DType] = &[DType::F32, DType::F64];
 
 /// The families' lists, in the order of docs/ops.md.
 const FAMILIES: &[&[OpSpec]] = &[
     unary::OPS,
     binary::OPS,
+    cast::OPS,
     matmul::OPS,
     conv::OPS,
     conv_transpose::OPS,

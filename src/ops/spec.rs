@@ -60,6 +60,11 @@ pub enum Kind {
     Float(f64),
     /// One of the words; the first is the default.
     Choice(&'static [&'static str]),
+    /// The name of an element type, which must be given or may be left out.
+    Type {
+        /// Whether the call must give it.
+        required: bool,
+    },
 }
 
 /// An option of an op that is not a tensor.
@@ -123,11 +128,12 @@ pub struct OpSpec {
     pub operands: &'static [Operand],
     /// Other options.
     pub attributes: &'static [Attribute],
-    /// Element types taken; all floating operands of a call share one.
+    /// Element types taken; all operands of a call share one.
     pub dtypes: &'static [DType],
     /// Shape rule.
     pub shape: ShapeRule,
-    /// CPU form.
+    /// CPU form. Where all types are floats it knows float32 and float64 alone: operands of 16 bits come as float32
+    /// and results are rounded.
     pub cpu: CpuForm,
     /// GPU form.
     pub cuda: CudaForm,
@@ -138,6 +144,11 @@ pub struct OpSpec {
 }
 
 impl OpSpec {
+    /// Whether the op computes with floats, in float32 where they have 16 bits.
+    pub fn is_arithmetic(&self) -> bool {
+        self.dtypes.iter().all(|dtype| super::FLOATS.contains(dtype))
+    }
+
     /// The operand at that position, which is known to be there because required operands are checked first.
     pub fn operand<'a>(&self, metas: Metas<'a>, index: usize) -> Result<&'a Meta> {
         match metas.get(index).and_then(Option::as_ref) {

@@ -74,7 +74,13 @@ fn finish<T: Math>(
                 }
             }
             if let Some(bias) = bias {
-                row.iter_mut().zip(bias).for_each(|(y, &bias)| *y = *y + bias);
+                match product.bias {
+                    (0, _) => row.iter_mut().zip(bias).for_each(|(y, &bias)| *y = *y + bias),
+                    _ => {
+                        let bias = bias[(start / n + index) % m];
+                        row.iter_mut().for_each(|y| *y = *y + bias);
+                    }
+                }
             }
             activation.apply(row);
         }

@@ -1,12 +1,15 @@
 //! The GPU form: a plan found from sizes and alignments alone, then its launches.
 
 use super::super::activation::Activation;
+use super::super::cast;
 use super::super::operands::{device_operand, device_optional};
 use super::super::tile::{Choice, STEP, Tile, Work, choose, split_evenly};
 use super::super::{Call, OpSpec, Precision};
 use super::{BatchAxis, LARGEST, Product, factor, split};
 use crate::driver::DevicePtr;
+use crate::dtype::DType;
 use crate::kernels::{Arg, Launcher, float_arg, grid_x, linear};
+use crate::shape::size_of;
 use crate::tensor::DeviceView;
 use crate::{Result, mismatch};
 
@@ -31,6 +34,7 @@ const VECTOR_A: u32 = 4;
 const VECTOR_B: u32 = 8;
 const VECTOR_D: u32 = 16;
 const LARGE_B: u32 = 32;
+const BIAS_ROWS: u32 = 64;
 
 /// Axes of a batch that the kernels take.
 const BATCH_AXES: usize = 6;
@@ -169,6 +173,7 @@ fn flags(product: &Product, setting: Setting, form: &Form, splits: usize) -> u32
         (vector_b, VECTOR_B),
         (vector_d, VECTOR_D),
         (form.large_b, LARGE_B),
+        (product.bias.0 != 0, BIAS_ROWS),
     ]
     .into_iter()
     .map(|(set, flag)| if set { flag } else { 0 })
@@ -200,55 +205,139 @@ fn pack(product: &Product, setting: Setting, form: &Form, splits: usize, terms: 
     words
 }
 
+/// A product that has elements, with its operands on the device.
+pub struct Job<'a> {
+    pub launcher: &'a Launcher,
+    /// Sums have no terms where alpha is 0.
+    pub product: Product,
+    /// Null where there is no bias, or c is not read.
+    pub at: split::Pointers,
+    /// Element type of the operands, and of the result.
+    pub types: (DType, DType),
+    pub alpha: f64,
+    pub beta: f64,
+    pub activation: Activation,
+    pub precision: Precision,
+}
+
+impl<'a> Job<'a> {
+    fn new(
+        call: &Call,
+        launcher: &'a Launcher,
+        inputs: &[Option<DeviceView>],
+        output: &DeviceView,
+    ) -> Result<Job<'a>> {
+        let factor = |name| factor(&call.attrs, name, call.dtype());
+        let mut product = Product::of(call)?;
+        if factor("alpha") == 0.0 {
+            product.k = 0;
+        }
+        let c = if product.c.is_some() { device_optional(inputs, 2) } else { DevicePtr::NULL };
+        let (a, b) = (device_operand(call, inputs, 0)?, device_operand(call, inputs, 1)?);
+        Ok(Job {
+            launcher,
+            product,
+            at: split::Pointers { a, b, c, bias: device_optional(inputs, 3), d: output.ptr },
+            types: (call.dtype(), output.dtype),
+            alpha: factor("alpha"),
+            beta: factor("beta"),
+            activation: Activation::new(&call.attrs),
+            precision: call.precision,
+        })
+    }
+}
+
+/// Ways to take operands or results of 16 bits as they are, the fastest first. Each answers whether it took the job.
+const HALF_ROUTES: &[fn(&Job) -> Result<bool>] = &[];
+
 pub fn run(
     call: &Call,
     launcher: &Launcher,
     inputs: &[Option<DeviceView>],
     outputs: &[DeviceView],
 ) -> Result<()> {
-    let elements = call.output().size();
-    if elements == 0 {
+    if call.output().size() == 0 {
         return Ok(());
     }
-    let mut product = Product::of(call)?;
-    let (dtype, alpha) = (call.dtype(), factor(&call.attrs, "alpha", call.dtype()));
-    if alpha == 0.0 {
-        product.k = 0;
-    }
-    let (a, b) = (device_operand(call, inputs, 0)?, device_operand(call, inputs, 1)?);
-    let (y, bias) = (outputs[0].ptr, device_optional(inputs, 3));
-    let c = if product.c.is_some() { device_optional(inputs, 2) } else { DevicePtr::NULL };
-    let activation = Activation::new(&call.attrs);
-    let setting = Setting {
-        size: dtype.size(),
-        aligned: [a, b, y].map(|ptr| ptr.0 % 16 == 0),
-        activation: activation.code,
-        multiprocessors: launcher.multiprocessors(),
-    };
-    let plan = plan(call.spec, &product, setting)?;
-    let factors = [float_arg(dtype, alpha), float_arg(dtype, call.attrs.float("beta"))];
-    let parameters = activation.arguments(dtype);
-    if launcher.compute_capability() == 90
-        && let Some(split) = faster(&product, setting, call.precision)
-    {
-        let at = split::Pointers { a, b, c, bias, d: y };
-        let factors = [factors[0], factors[1], parameters[0], parameters[1]];
-        if split::run(&split, launcher, &product, at, activation.code, factors, &chain(&product, setting))? {
+    let job = Job::new(call, launcher, inputs, &outputs[0])?;
+    let Some(wide) = call.widened() else { return run_wide(call, &job) };
+    for route in HALF_ROUTES {
+        if route(&job)? {
             return Ok(());
         }
     }
-    let tail = [factors[0], factors[1], parameters[0], parameters[1], Arg::Block(&plan.words)];
+    run_widened(&wide, launcher, inputs, &outputs[0])
+}
+
+/// The product in float32 between conversions by kernels of their own.
+fn run_widened(
+    wide: &Call,
+    launcher: &Launcher,
+    inputs: &[Option<DeviceView>],
+    output: &DeviceView,
+) -> Result<()> {
+    // Scratch memory goes back in stream order, so it may be given up once everything is enqueued.
+    let mut scratch = Vec::new();
+    let mut room = |view: &DeviceView| -> Result<DevicePtr> {
+        let memory = launcher.scratch(size_of(view.dims) * DType::F32.size())?;
+        let ptr = memory.ptr();
+        scratch.push(memory);
+        Ok(ptr)
+    };
+    let mut widened = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        widened.push(match input {
+            Some(view) if view.dtype.is_half() => {
+                let ptr = room(view)?;
+                cast::launch(launcher, (view.ptr, view.dtype), (ptr, DType::F32), size_of(view.dims))?;
+                Some(DeviceView { ptr, dtype: DType::F32, ..*view })
+            }
+            other => *other,
+        });
+    }
+    let halved = output.dtype.is_half();
+    let d = if halved { room(output)? } else { output.ptr };
+    run_wide(
+        wide,
+        &Job::new(wide, launcher, &widened, &DeviceView { ptr: d, dtype: DType::F32, ..*output })?,
+    )?;
+    if halved {
+        cast::launch(launcher, (d, DType::F32), (output.ptr, output.dtype), size_of(output.dims))?;
+    }
+    Ok(())
+}
+
+/// The product of float32 or float64.
+fn run_wide(call: &Call, job: &Job) -> Result<()> {
+    let Job { launcher, product, at, types: (dtype, _), alpha, beta, activation, .. } = job;
+    let elements = call.output().size();
+    let setting = Setting {
+        size: dtype.size(),
+        aligned: [at.a, at.b, at.d].map(|ptr| ptr.0 % 16 == 0),
+        activation: activation.code,
+        multiprocessors: launcher.multiprocessors(),
+    };
+    let plan = plan(call.spec, product, setting)?;
+    let [p0, p1] = activation.arguments(*dtype);
+    let factors = [float_arg(*dtype, *alpha), float_arg(*dtype, *beta), p0, p1];
+    if launcher.compute_capability() == 90
+        && let Some(split) = faster(product, setting, job.precision)
+        && split::run(&split, launcher, product, *at, activation.code, factors, &chain(product, setting))?
+    {
+        return Ok(());
+    }
+    let tail = [&factors[..], &[Arg::Block(&plan.words)]].concat();
     let launch = |d: DevicePtr| {
-        let arguments = [&[a, b, c, bias, d].map(Arg::Ptr)[..], &tail[..]].concat();
+        let arguments = [&[at.a, at.b, at.c, at.bias, d].map(Arg::Ptr)[..], &tail[..]].concat();
         let kernel = format!("matmul_{}_{}", dtype.suffix(), plan.kernel);
         launcher.launch(&kernel, grid_x(plan.blocks, plan.threads, 0)?, &arguments)
     };
     if plan.splits == 1 {
-        return launch(y);
+        return launch(at.d);
     }
     let partial = launcher.scratch(plan.splits * elements * dtype.size())?;
     launch(partial.ptr())?;
-    let arguments = [&[partial.ptr(), c, bias, y].map(Arg::Ptr)[..], &tail[..]].concat();
+    let arguments = [&[partial.ptr(), at.c, at.bias, at.d].map(Arg::Ptr)[..], &tail[..]].concat();
     launcher.launch(
         &format!("matmul_{}_reduce", dtype.suffix()),
         linear(elements as u64, 256, 1)?,
@@ -261,7 +350,6 @@ mod tests {
     use super::super::super::spec::Meta;
     use super::super::super::{Raw, find};
     use super::*;
-    use crate::DType;
     use crate::kernels::{Parameter, find as kernel};
 
     const H200: Setting = Setting { size: 4, aligned: [true; 3], activation: 0, multiprocessors: 132 };

@@ -10,7 +10,7 @@ use super::spec::*;
 use super::{Attrs, Call, FLOATS};
 use crate::dtype::DType;
 use crate::shape::{Dims, broadcast, broadcast_strides, size_of};
-use crate::{Result, for_float, mismatch};
+use crate::{Result, for_float, invalid, mismatch};
 
 /// The family's rows.
 pub const OPS: &[OpSpec] = &[OpSpec {
@@ -24,6 +24,7 @@ pub const OPS: &[OpSpec] = &[OpSpec {
         ACTIVATION,
         ACTIVATION_ALPHA,
         ACTIVATION_BETA,
+        OUTPUT_TYPE,
     ],
     dtypes: FLOATS,
     shape,
@@ -31,12 +32,32 @@ pub const OPS: &[OpSpec] = &[OpSpec {
     cuda: cuda::run,
     tolerance: Tolerance::Accumulate,
     doc: "activation(alpha * a b + beta * c + bias) for a [..., m, k] and b [..., k, n], leading dims broadcast as NumPy \
-          does; c broadcasts to the result, bias is [n] (ONNX MatMul and Gemm).",
+          does; c broadcasts to the result, bias is [n], or [m, 1] for one number a row (ONNX MatMul and Gemm).",
 }];
+
+const OUTPUT_TYPE: Attribute = attribute(
+    "outputType",
+    Kind::Type { required: false },
+    "Element type of the result, that of the operands when left out; else float32 for operands of 16 bits, float16 or \
+     bfloat16 for float32 ones. Rounded once, at the end.",
+);
 
 fn shape(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<Vec<Meta>> {
     let product = Product::new(spec, inputs, attrs)?;
-    Ok(vec![Meta::new(spec.operand(inputs, 0)?.dtype, product.dims)])
+    Ok(vec![Meta::new(output_type(spec, spec.operand(inputs, 0)?.dtype, attrs)?, product.dims)])
+}
+
+fn output_type(spec: &OpSpec, operands: DType, attrs: &Attrs) -> Result<DType> {
+    let output = attrs.dtype(OUTPUT_TYPE.name).unwrap_or(operands);
+    let widens = operands.is_half() && output == DType::F32;
+    let narrows = operands == DType::F32 && output.is_half();
+    if output == operands || widens || narrows {
+        return Ok(output);
+    }
+    let others = if operands.is_half() { ", float32" } else { ", float16, bfloat16" };
+    let others = if operands == DType::F64 { "" } else { others };
+    let (op, name) = (spec.name, OUTPUT_TYPE.name);
+    invalid!("{op}: '{name}' must be one of {operands}{others} for operands of {operands}, got {output}")
 }
 
 /// One axis of the batch: its size and the operands' steps along it, in elements.
@@ -70,6 +91,8 @@ struct Product {
     pitch_b: usize,
     /// Steps of c along rows and columns of the result; `None` where c is left out or beta is 0.
     c: Option<(usize, usize)>,
+    /// Steps of the bias along rows and columns of the result.
+    bias: (usize, usize),
     batch: Vec<BatchAxis>,
 }
 
@@ -111,9 +134,7 @@ impl Product {
         };
         let mut dims = batch.clone();
         dims.extend([m, n]);
-        if let Some(bias) = &inputs[3] {
-            spec.expect_dims(3, bias, &[n])?;
-        }
+        let bias = bias_steps(spec, inputs[3].as_ref(), [m, n])?;
         let c = inputs[2].as_ref().map(|c| c_strides(spec, &c.dims, &dims)).transpose()?;
         let beta = factor(attrs, "beta", spec.operand(inputs, 0)?.dtype);
         let c = c.filter(|_| beta != 0.0);
@@ -127,6 +148,7 @@ impl Product {
             pitch_a,
             pitch_b,
             c: c.as_ref().map(|steps| (steps[batch.len()], steps[batch.len() + 1])),
+            bias,
             batch: Vec::new(),
         };
         let steps_a = broadcast_strides(batch_a, &batch);
@@ -156,7 +178,7 @@ impl Product {
         let rows = only.size.saturating_mul(self.m);
         let row_c = self.c.map_or(0, |(row, _)| row);
         let alike = only.a == self.m * self.pitch_a && only.b == 0 && only.c == self.m * row_c;
-        if alike && !self.transposed_a && rows <= LARGEST {
+        if alike && !self.transposed_a && self.bias.0 == 0 && rows <= LARGEST {
             self.m = rows;
             self.batch.clear();
         }
@@ -179,10 +201,10 @@ impl Product {
     }
 }
 
-/// `alpha` or `beta` as the element type holds it.
+/// `alpha` or `beta` as it is multiplied with.
 fn factor(attrs: &Attrs, name: &str, dtype: DType) -> f64 {
     let value = attrs.float(name);
-    if dtype == DType::F32 { f64::from(value as f32) } else { value }
+    if dtype == DType::F64 { value } else { f64::from(value as f32) }
 }
 
 fn matrices<'a>(spec: &OpSpec, inputs: Metas<'a>, index: usize) -> Result<&'a [usize]> {
@@ -201,6 +223,16 @@ fn matrices<'a>(spec: &OpSpec, inputs: Metas<'a>, index: usize) -> Result<&'a [u
 fn split(dims: &[usize]) -> (&[usize], [usize; 2]) {
     let (batch, matrix) = dims.split_at(dims.len() - 2);
     (batch, [matrix[0], matrix[1]])
+}
+
+/// Steps of the bias along rows and columns: [n] or [1, n], or [m, 1].
+fn bias_steps(spec: &OpSpec, bias: Option<&Meta>, [m, n]: [usize; 2]) -> Result<(usize, usize)> {
+    match bias.map(|bias| &bias.dims[..]) {
+        None => Ok((0, 1)),
+        Some(dims) if dims == [n] || dims == [1, n] => Ok((0, 1)),
+        Some(dims) if dims == [m, 1] => Ok((1, 0)),
+        Some(dims) => mismatch!("{}: 'bias' must have dims [{n}] or [{m}, 1], got {dims:?}", spec.name),
+    }
 }
 
 /// Steps of c along the axes of the result. A flat c that holds as many elements as one matrix is that matrix.

@@ -4,7 +4,7 @@ mod cpu;
 mod cuda;
 
 use super::spec::*;
-use super::{Attrs, Call, FLOATS};
+use super::{Attrs, Call, WIDE_FLOATS};
 use crate::kernels::median::{Even, NanPolicy};
 use crate::{Result, invalid, mismatch};
 
@@ -24,7 +24,7 @@ pub const OPS: &[OpSpec] = &[OpSpec {
             "NaN sorts last, does not count, passes on, drops its row (as infinities do), or is refused (likewise).",
         ),
     ],
-    dtypes: FLOATS,
+    dtypes: WIDE_FLOATS,
     shape,
     cpu: cpu::run,
     cuda: cuda::run,

@@ -234,7 +234,8 @@ impl Plan {
         words.extend([flags_of(&flags), epoch, epoch]);
         words.extend([a.walk.each, a.walk.count, b.walk.each, b.walk.count].map(|size| size as u32));
         let (row_c, column_c) = product.c.unwrap_or((0, 0));
-        let result = [b.rows, a.rows * b.rows, row_c, column_c, self.c_batch, 0, 1];
+        let (row_bias, column_bias) = product.bias;
+        let result = [b.rows, a.rows * b.rows, row_c, column_c, self.c_batch, row_bias, column_bias];
         words.extend(result.into_iter().flat_map(wide));
         words
     }

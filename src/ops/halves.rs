@@ -1,0 +1,62 @@
+//! Operands of 16 bits for forms that compute in float32: widened before, rounded once at the end.
+
+use super::{Call, Meta};
+use crate::cpu::half;
+use crate::tensor::HostBuffer;
+use crate::{Result, Tensor};
+
+fn wide(meta: &Meta) -> Meta {
+    Meta { dtype: meta.dtype.arithmetic(), dims: meta.dims.clone() }
+}
+
+impl Call {
+    /// The same call on float32, `None` where no operand or result has 16 bits or the op converts types itself.
+    pub(super) fn widened(&self) -> Option<Call> {
+        let metas = || self.inputs.iter().flatten().chain(&self.outputs);
+        if !self.spec.is_arithmetic() || !metas().any(|meta| meta.dtype.is_half()) {
+            return None;
+        }
+        let inputs = self.inputs.iter().map(|input| input.as_ref().map(wide)).collect();
+        Some(Call { inputs, outputs: self.outputs.iter().map(wide).collect(), ..self.clone() })
+    }
+}
+
+/// The tensor in float32 where it has 16 bits.
+pub fn widen(tensor: &Tensor) -> Result<Tensor> {
+    let meta = tensor.meta();
+    if !meta.dtype.is_half() {
+        return Ok(tensor.clone());
+    }
+    let wide = wide(meta);
+    let mut buffer = HostBuffer::for_overwrite(wide.size() * size_of::<f32>())?;
+    half::widen(meta.dtype, tensor.host_view()?.as_slice(), buffer.view_mut(&wide).as_slice_mut());
+    Ok(Tensor::from_host(buffer, &wide))
+}
+
+/// The tensor rounded to the result's type where that has 16 bits.
+pub fn narrow(tensor: Tensor, meta: &Meta) -> Result<Tensor> {
+    if !meta.dtype.is_half() {
+        return Ok(tensor);
+    }
+    let mut buffer = HostBuffer::for_overwrite(meta.size() * meta.dtype.size())?;
+    half::narrow(meta.dtype, tensor.host_view()?.as_slice(), buffer.view_mut(meta).as_slice_mut());
+    Ok(Tensor::from_host(buffer, meta))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DType;
+
+    #[test]
+    fn results_are_rounded_once_from_float32() {
+        // 1 + 2^-8 needs more digits than bfloat16 has; their sum does not.
+        let of = |bits: &[u16]| Tensor::from_slice(DType::Bf16, [bits.len()], bits).unwrap();
+        let (a, b) = (of(&[0x3f80, 0x7f7f]), of(&[0x3b80, 0x7f7f]));
+        let call = Call::new("add", vec![Some(a.meta().clone()), Some(b.meta().clone())], &[]).unwrap();
+        assert_eq!(call.widened().unwrap().dtype(), DType::F32);
+        let y = call.run_cpu(&[Some(a), Some(b)]).unwrap().remove(0);
+        assert_eq!(y.meta().dtype, DType::Bf16);
+        assert_eq!(y.host_view().unwrap().as_slice::<u16>(), [0x3f80, 0x7f80]);
+    }
+}
