@@ -22,8 +22,15 @@ export type DataType =
   | 'uint8'
   | 'bool';
 
-/** Typed arrays that hold elements. float16 and bfloat16 are bits in a Uint16Array; bool is 0 or 1 in a Uint8Array. */
+/** The engine's Float16Array (Node.js 24 has it), where the compiler's library knows it. */
+export type Float16 = typeof globalThis extends { Float16Array: { prototype: infer A } } ? A : never;
+
+/**
+ * Typed arrays that hold elements. float16 is numbers in a Float16Array or bits in a Uint16Array, bfloat16 bits in a
+ * Uint16Array, bool 0 or 1 in a Uint8Array.
+ */
 export type TypedArray =
+  | Float16
   | Float32Array
   | Float64Array
   | Int8Array
@@ -38,11 +45,21 @@ export type TypedArray =
 /** 'cpu', 'cuda' (the first GPU), 'cuda:N', or 'auto': the first GPU where there is one, else the CPU. */
 export type Device = 'cpu' | 'cuda' | 'auto' | `cuda:${number}`;
 
-/** What an op takes: elements without a shape, or a tensor. */
-export type Operand = Float32Array | Float64Array | Tensor;
+/** What an op takes: elements without a shape, or a tensor. A Uint16Array holds bits, of the type that `type` names. */
+export type Operand = Float32Array | Float64Array | Float16 | Uint16Array | Tensor;
+
+/** What an op without forms for 16 bits takes. */
+export type WideOperand = Float32Array | Float64Array | Tensor;
 
 /** An op gives a Tensor when any operand was one, else the typed array of its operands' type. */
-export type Result<T> = [Extract<T, Tensor>] extends [never] ? T : Tensor;
+export type Result<O> = [Extract<O, Tensor>] extends [never] ? O : Tensor;
+
+/** The result of an op whose options may name its element type. */
+export type TypedResult<O, T extends DataType> = [T] extends [never]
+  ? Result<O>
+  : [Extract<O, Tensor>] extends [never]
+    ? ArrayOf<T>
+    : Tensor;
 
 /** Options of every op. */
 export interface CallOptions {
@@ -59,6 +76,8 @@ export interface CallOptions {
   signal?: AbortSignal;
   /** Take the operands' buffers over (they become detached) instead of copying them. Default false. */
   transfer?: boolean;
+  /** Element type of operands given as typed arrays, where their class does not say it: bits, or bool. */
+  type?: DataType;
 }
 
 /** Codes of [the errors page](docs/errors.md). */
@@ -105,8 +124,11 @@ export class Tensor {
   readonly data: TypedArray;
   /** The elements, copied from the GPU when they are there; into `into`, an array of allocPinned, when given. */
   getData(options?: { into?: TypedArray; signal?: AbortSignal }): Promise<TypedArray>;
-  /** A copy on that device; the tensor's own data when it is there already. */
-  to(device: Device, options?: { signal?: AbortSignal; transfer?: boolean }): Promise<Tensor>;
+  /** A copy on that device, in that element type (as `cast` converts), or both; the tensor's own data when nothing changes. */
+  to(
+    target: Device | DataType | { type?: DataType; device?: Device },
+    options?: { signal?: AbortSignal; transfer?: boolean },
+  ): Promise<Tensor>;
   /** The same elements under other dims of the same product; shares the data. */
   reshape(dims: readonly number[]): Tensor;
   /** Frees the data. Twice is nothing; use afterwards throws DISPOSED. */
@@ -179,7 +201,7 @@ export function memoryStats(device?: Device): MemoryStats;
 /** Returns unused memory of a device to the driver. Default 'auto'. */
 export function trimMemory(device?: Device): void;
 
-/** The typed array of an element type. */
+/** The typed array of an element type; of float16 the engine's Float16Array, or bits where it has none. */
 export type ArrayOf<T extends DataType> = T extends 'float32'
   ? Float32Array
   : T extends 'float64'
@@ -198,7 +220,9 @@ export type ArrayOf<T extends DataType> = T extends 'float32'
                 ? Int8Array
                 : T extends 'uint8' | 'bool'
                   ? Uint8Array
-                  : Uint16Array;
+                  : T extends 'float16'
+                    ? Float16 | Uint16Array
+                    : Uint16Array;
 
 /**
  * A zeroed typed array over page-locked, 256-byte aligned memory, which a GPU reads and writes without a copy; plain
@@ -329,8 +353,14 @@ export function max<A extends Operand, B extends Operand>(a: A, b: B, options?: 
 /** The smaller of a and b with broadcasting; NaN where either is (ONNX Min). */
 export function min<A extends Operand, B extends Operand>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
 
-/** activation(alpha * a b + beta * c + bias) for a [..., m, k] and b [..., k, n], leading dims broadcast as NumPy does; c broadcasts to the result, bias is [n] (ONNX MatMul and Gemm). */
-export function matmul<A extends Operand, B extends Operand>(a: A, b: B, options?: CallOptions & {
+/** The elements in another type: floats to the nearest, ties to even, infinity beyond the range; from a float to a whole number truncated, the nearest of the range beyond it and 0 for NaN; between whole numbers the lower bits; to bool whether it is not 0 (ONNX Cast). */
+export function cast<A extends TypedArray | Tensor, T extends DataType>(x: A, options: CallOptions & {
+    /** Element type of the result. */
+    to: T;
+  }): Promise<TypedResult<A, T>>;
+
+/** activation(alpha * a b + beta * c + bias) for a [..., m, k] and b [..., k, n], leading dims broadcast as NumPy does; c broadcasts to the result, bias is [n], or [m, 1] for one number a row (ONNX MatMul and Gemm). */
+export function matmul<A extends Operand, B extends Operand, T extends DataType = never>(a: A, b: B, options?: CallOptions & {
     /** Optional operand. */
     c?: Operand;
     /** Optional operand. */
@@ -344,17 +374,19 @@ export function matmul<A extends Operand, B extends Operand>(a: A, b: B, options
     /** Factor of c; with 0, c is never read. Default 1. */
     beta?: number;
     /** Function applied to the result. Default 'none'. */
-    activation?: 'none' | 'relu' | 'leakyRelu' | 'clip' | 'sigmoid' | 'tanh' | 'gelu' | 'silu';
-    /** Slope of leakyRelu below 0, 0.01 when left out; lower limit of clip, none when left out. */
+    activation?: 'none' | 'relu' | 'leakyRelu' | 'clip' | 'sigmoid' | 'tanh' | 'gelu' | 'silu' | 'elu' | 'selu' | 'geluTanh' | 'hardSigmoid' | 'hardSwish' | 'softplus' | 'mish';
+    /** Its first parameter: alpha of leakyRelu (0.01 when left out), elu (1), selu (1.67326) and hardSigmoid (0.2), lower limit of clip (none). */
     activationAlpha?: number;
-    /** Upper limit of clip, none when left out. */
+    /** Its second parameter: gamma of selu (1.0507 when left out), beta of hardSigmoid (0.5), upper limit of clip (none). */
     activationBeta?: number;
-  }): Promise<Result<A | B>>;
+    /** Element type of the result, that of the operands when left out; else float32 for operands of 16 bits, float16 or bfloat16 for float32 ones. Rounded once, at the end. */
+    outputType?: T;
+  }): Promise<TypedResult<A | B, T>>;
 
 /** activation(x * w + bias) for x [N, C, L] and w [M, C / group, kernel]; padding counts as zeros (ONNX Conv). */
-export function conv1d<A extends Operand, B extends Operand>(x: A, w: B, options?: CallOptions & {
+export function conv1d<A extends WideOperand, B extends WideOperand>(x: A, w: B, options?: CallOptions & {
     /** Optional operand. */
-    bias?: Operand;
+    bias?: WideOperand;
     /** Steps between windows, one per spatial axis; 1 each by default. */
     strides?: readonly number[];
     /** Padding at the starts of all spatial axes, then at their ends ([top, left, bottom, right]); 0 by default. */
@@ -366,17 +398,17 @@ export function conv1d<A extends Operand, B extends Operand>(x: A, w: B, options
     /** Padding found from the sizes instead of `pads`: SAME_UPPER puts an odd one at the end, SAME_LOWER at the start. Default 'NOTSET'. */
     autoPad?: 'NOTSET' | 'SAME_UPPER' | 'SAME_LOWER' | 'VALID';
     /** Function applied to the result. Default 'none'. */
-    activation?: 'none' | 'relu' | 'leakyRelu' | 'clip' | 'sigmoid' | 'tanh' | 'gelu' | 'silu';
-    /** Slope of leakyRelu below 0, 0.01 when left out; lower limit of clip, none when left out. */
+    activation?: 'none' | 'relu' | 'leakyRelu' | 'clip' | 'sigmoid' | 'tanh' | 'gelu' | 'silu' | 'elu' | 'selu' | 'geluTanh' | 'hardSigmoid' | 'hardSwish' | 'softplus' | 'mish';
+    /** Its first parameter: alpha of leakyRelu (0.01 when left out), elu (1), selu (1.67326) and hardSigmoid (0.2), lower limit of clip (none). */
     activationAlpha?: number;
-    /** Upper limit of clip, none when left out. */
+    /** Its second parameter: gamma of selu (1.0507 when left out), beta of hardSigmoid (0.5), upper limit of clip (none). */
     activationBeta?: number;
   }): Promise<Result<A | B>>;
 
 /** activation(x * w + bias) for x [N, C, H, W] and w [M, C / group, kernel...]; padding counts as zeros (ONNX Conv). */
-export function conv2d<A extends Operand, B extends Operand>(x: A, w: B, options?: CallOptions & {
+export function conv2d<A extends WideOperand, B extends WideOperand>(x: A, w: B, options?: CallOptions & {
     /** Optional operand. */
-    bias?: Operand;
+    bias?: WideOperand;
     /** Steps between windows, one per spatial axis; 1 each by default. */
     strides?: readonly number[];
     /** Padding at the starts of all spatial axes, then at their ends ([top, left, bottom, right]); 0 by default. */
@@ -388,17 +420,17 @@ export function conv2d<A extends Operand, B extends Operand>(x: A, w: B, options
     /** Padding found from the sizes instead of `pads`: SAME_UPPER puts an odd one at the end, SAME_LOWER at the start. Default 'NOTSET'. */
     autoPad?: 'NOTSET' | 'SAME_UPPER' | 'SAME_LOWER' | 'VALID';
     /** Function applied to the result. Default 'none'. */
-    activation?: 'none' | 'relu' | 'leakyRelu' | 'clip' | 'sigmoid' | 'tanh' | 'gelu' | 'silu';
-    /** Slope of leakyRelu below 0, 0.01 when left out; lower limit of clip, none when left out. */
+    activation?: 'none' | 'relu' | 'leakyRelu' | 'clip' | 'sigmoid' | 'tanh' | 'gelu' | 'silu' | 'elu' | 'selu' | 'geluTanh' | 'hardSigmoid' | 'hardSwish' | 'softplus' | 'mish';
+    /** Its first parameter: alpha of leakyRelu (0.01 when left out), elu (1), selu (1.67326) and hardSigmoid (0.2), lower limit of clip (none). */
     activationAlpha?: number;
-    /** Upper limit of clip, none when left out. */
+    /** Its second parameter: gamma of selu (1.0507 when left out), beta of hardSigmoid (0.5), upper limit of clip (none). */
     activationBeta?: number;
   }): Promise<Result<A | B>>;
 
 /** activation(x * w + bias) for x [N, C, D, H, W] and w [M, C / group, kernel...]; padding counts as zeros (ONNX Conv). */
-export function conv3d<A extends Operand, B extends Operand>(x: A, w: B, options?: CallOptions & {
+export function conv3d<A extends WideOperand, B extends WideOperand>(x: A, w: B, options?: CallOptions & {
     /** Optional operand. */
-    bias?: Operand;
+    bias?: WideOperand;
     /** Steps between windows, one per spatial axis; 1 each by default. */
     strides?: readonly number[];
     /** Padding at the starts of all spatial axes, then at their ends ([top, left, bottom, right]); 0 by default. */
@@ -410,17 +442,17 @@ export function conv3d<A extends Operand, B extends Operand>(x: A, w: B, options
     /** Padding found from the sizes instead of `pads`: SAME_UPPER puts an odd one at the end, SAME_LOWER at the start. Default 'NOTSET'. */
     autoPad?: 'NOTSET' | 'SAME_UPPER' | 'SAME_LOWER' | 'VALID';
     /** Function applied to the result. Default 'none'. */
-    activation?: 'none' | 'relu' | 'leakyRelu' | 'clip' | 'sigmoid' | 'tanh' | 'gelu' | 'silu';
-    /** Slope of leakyRelu below 0, 0.01 when left out; lower limit of clip, none when left out. */
+    activation?: 'none' | 'relu' | 'leakyRelu' | 'clip' | 'sigmoid' | 'tanh' | 'gelu' | 'silu' | 'elu' | 'selu' | 'geluTanh' | 'hardSigmoid' | 'hardSwish' | 'softplus' | 'mish';
+    /** Its first parameter: alpha of leakyRelu (0.01 when left out), elu (1), selu (1.67326) and hardSigmoid (0.2), lower limit of clip (none). */
     activationAlpha?: number;
-    /** Upper limit of clip, none when left out. */
+    /** Its second parameter: gamma of selu (1.0507 when left out), beta of hardSigmoid (0.5), upper limit of clip (none). */
     activationBeta?: number;
   }): Promise<Result<A | B>>;
 
 /** activation(y + bias), where each element of x [N, C, H, W] adds its multiple of w [C, M / group, kernel...] to a window of y (ONNX ConvTranspose). */
-export function convTranspose2d<A extends Operand, B extends Operand>(x: A, w: B, options?: CallOptions & {
+export function convTranspose2d<A extends WideOperand, B extends WideOperand>(x: A, w: B, options?: CallOptions & {
     /** Optional operand. */
-    bias?: Operand;
+    bias?: WideOperand;
     /** Steps between windows, one per spatial axis; 1 each by default. */
     strides?: readonly number[];
     /** Padding at the starts of all spatial axes, then at their ends ([top, left, bottom, right]); 0 by default. */
@@ -436,10 +468,10 @@ export function convTranspose2d<A extends Operand, B extends Operand>(x: A, w: B
     /** Spatial dims of the result; the padding follows from them and `pads` is not used. */
     outputShape?: readonly number[];
     /** Function applied to the result. Default 'none'. */
-    activation?: 'none' | 'relu' | 'leakyRelu' | 'clip' | 'sigmoid' | 'tanh' | 'gelu' | 'silu';
-    /** Slope of leakyRelu below 0, 0.01 when left out; lower limit of clip, none when left out. */
+    activation?: 'none' | 'relu' | 'leakyRelu' | 'clip' | 'sigmoid' | 'tanh' | 'gelu' | 'silu' | 'elu' | 'selu' | 'geluTanh' | 'hardSigmoid' | 'hardSwish' | 'softplus' | 'mish';
+    /** Its first parameter: alpha of leakyRelu (0.01 when left out), elu (1), selu (1.67326) and hardSigmoid (0.2), lower limit of clip (none). */
     activationAlpha?: number;
-    /** Upper limit of clip, none when left out. */
+    /** Its second parameter: gamma of selu (1.0507 when left out), beta of hardSigmoid (0.5), upper limit of clip (none). */
     activationBeta?: number;
   }): Promise<Result<A | B>>;
 
@@ -582,7 +614,7 @@ export function batchNorm<A extends Operand, B extends Operand, C extends Operan
   }): Promise<Result<A | B | C | D | E>>;
 
 /** The median of each column of rows [n, d], n at least 1; picked values are exact. */
-export function median<A extends Operand>(rows: A, options?: CallOptions & {
+export function median<A extends WideOperand>(rows: A, options?: CallOptions & {
     /** Which of the two middle values an even count takes, or their mean. Default 'upper'. */
     even?: 'upper' | 'lower' | 'mean';
     /** NaN sorts last, does not count, passes on, drops its row (as infinities do), or is refused (likewise). Default 'last'. */

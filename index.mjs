@@ -43,6 +43,7 @@ export const {
   pow,
   max,
   min,
+  cast,
   matmul,
   conv1d,
   conv2d,

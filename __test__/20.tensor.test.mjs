@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Tensor, add, allocPinned, neg, relu } from '../index.mjs';
+import { Tensor, add, allocPinned, cast, neg, relu } from '../index.mjs';
 import { device, location, requireDevice } from './helpers/device.mjs';
 import { rejects, throws } from './helpers/errors.mjs';
 
@@ -8,6 +8,10 @@ const arrays = {
   float32: Float32Array, float64: Float64Array, float16: Uint16Array, bfloat16: Uint16Array, int64: BigInt64Array, int32: Int32Array, int16: Int16Array,
   int8: Int8Array, uint64: BigUint64Array, uint32: Uint32Array, uint16: Uint16Array, uint8: Uint8Array, bool: Uint8Array,
 };
+const Float16 = globalThis.Float16Array;
+/** The class of results: numbers for float16 where the engine has an array for them, else bits. */
+const classOf = (type) => (type === 'float16' && Float16 ? Float16 : arrays[type]);
+const bytesOf = (array) => Buffer.from(array.buffer, array.byteOffset, array.byteLength);
 const inferred = ['float32', 'float64', 'int64', 'int32', 'int16', 'int8', 'uint64', 'uint32', 'uint16', 'uint8'];
 
 test(`the test device ${device} is there`, requireDevice);
@@ -65,18 +69,93 @@ test('float16 and bfloat16 as bit patterns', async () => {
   const bits = Uint16Array.from([0x3c00, 0x7c00, 0xfe01, 0x8000, 0x0001]);
   for (const type of ['float16', 'bfloat16']) {
     const tensor = new Tensor(type, bits, [5]);
-    assert.deepEqual([...await tensor.getData()].map(Number), [...bits]);
+    assert.equal(await tensor.getData(), bits, 'a host tensor keeps its array');
     const moved = await tensor.to(location);
-    assert.deepEqual([...await moved.getData()].map(Number), [...bits]);
+    const data = await moved.getData();
+    assert.ok(data instanceof (moved.location === 'cpu' ? Uint16Array : classOf(type)), type);
+    assert.deepEqual(bytesOf(data), bytesOf(bits));
   }
 });
 
-test('Float16Array where the engine has it', { skip: typeof Float16Array === 'undefined' && 'this engine has none' }, () => {
-  // eslint-disable-next-line no-undef
-  const tensor = new Tensor('float16', Float16Array.from([1, 2.5]), [2]);
-  assert.equal(tensor.type, 'float16');
-  // eslint-disable-next-line no-undef
-  assert.equal(new Tensor(Float16Array.from([1]), [1]).type, 'float16');
+test('plain numbers become the nearest of 16 bits', () => {
+  const numbers = [1, -2.5, 1 / 3, 65504, 65520, 1e-8, 2 ** -24, NaN, -Infinity, 2049, 2051];
+  const bitsOf = (type) => [...new Uint16Array(new Tensor(type, numbers).data.buffer)];
+  assert.deepEqual(bitsOf('float16'), [0x3c00, 0xc100, 0x3555, 0x7bff, 0x7c00, 0, 1, 0x7e00, 0xfc00, 0x6800, 0x6802]);
+  assert.deepEqual(bitsOf('bfloat16').slice(0, 4), [0x3f80, 0xc020, 0x3eab, 0x4780]);
+});
+
+test('Float16Array where the engine has it', { skip: !Float16 && 'this engine has none' }, async () => {
+  const numbers = Float16.from([1, -2.5]);
+  assert.equal(new Tensor('float16', numbers, [2]).data, numbers);
+  assert.equal(new Tensor(numbers).type, 'float16');
+  assert.ok(new Tensor('float16', [1, 2]).data instanceof Float16);
+  const y = await neg(numbers, { device });
+  assert.ok(y instanceof Float16);
+  assert.deepEqual([...y], [-1, 2.5]);
+  const tensor = await neg(new Tensor(numbers), { device });
+  assert.deepEqual([...tensor.data], [-1, 2.5]);
+  const pinned = allocPinned('float16', 2);
+  await (await new Tensor(numbers).to(location)).getData({ into: pinned });
+  assert.deepEqual([...pinned], [1, -2.5]);
+});
+
+test('arrays of bits with their type named', async () => {
+  const bits = Uint16Array.of(0x3f80, 0xc000, 0);
+  const y = await neg(bits, { type: 'bfloat16', device });
+  assert.ok(y instanceof Uint16Array);
+  assert.deepEqual([...y], [0xbf80, 0x4000, 0x8000]);
+  const halves = await neg(Uint16Array.of(0x3c00), { type: 'float16', device });
+  assert.ok(halves instanceof Uint16Array, 'bits in, bits out');
+  assert.deepEqual([...halves], [0xbc00]);
+  assert.deepEqual([...await add(bits, bits, { type: 'bfloat16', device })], [0x4000, 0xc080, 0]);
+  assert.deepEqual([...await cast(Uint8Array.of(0, 7), { type: 'bool', to: 'float32', device })], [0, 1]);
+  await rejects(() => neg(bits, { device }), 'UNSUPPORTED_DTYPE', 'neg', 'uint16', 'bfloat16');
+  await rejects(() => neg(bits, { type: 'float32', device }), 'INVALID_ARGUMENT', 'neg', 'Float32Array', 'Uint16Array');
+  await rejects(() => neg(bits, { type: 'float8', device }), 'UNSUPPORTED_DTYPE', 'float8', 'float16');
+});
+
+test('to an element type, on a device or from one to another', async () => {
+  const numbers = [1.5, -2, 1 / 3, 70000, NaN];
+  const single = new Tensor('float32', numbers, [5, 1]);
+  for (const start of ['cpu', location]) {
+    for (const end of ['cpu', location]) {
+      const here = await single.to(start);
+      const half = await here.to({ type: 'float16', device: end });
+      assert.equal(half.type, 'float16');
+      assert.equal(half.location, end);
+      assert.deepEqual([...half.dims], [5, 1]);
+      const bits = bytesOf(await half.getData());
+      assert.deepEqual([0, 2, 4, 6].map((at) => bits.readUInt16LE(at)), [0x3e00, 0xc000, 0x3555, 0x7c00]);
+      assert.ok((bits.readUInt16LE(8) & 0x7fff) > 0x7c00, 'NaN stays NaN');
+      const back = await (await half.to('float64')).to('cpu');
+      assert.deepEqual([...back.data], [1.5, -2, 0.333251953125, Infinity, NaN]);
+    }
+  }
+  assert.equal(single.location, 'cpu');
+  assert.deepEqual([...(await single.to('int8')).data], [1, -2, 0, 127, 0]);
+  assert.equal((await single.to('float32')).data, single.data, 'nothing changes');
+  assert.equal((await single.to({})).data, single.data);
+});
+
+test('to: what it refuses, and an array taken over', async () => {
+  const tensor = new Tensor('float32', [1, 2]);
+  await rejects(() => tensor.to('float8'), 'DEVICE_NOT_FOUND', 'float8');
+  await rejects(() => tensor.to({ type: 'float8' }), 'UNSUPPORTED_DTYPE', 'float8');
+  await rejects(() => tensor.to({ device: 5 }), 'INVALID_ARGUMENT', '5');
+  await rejects(() => tensor.to({ dtype: 'float16' }), 'INVALID_ARGUMENT', 'dtype', 'type, device');
+  await rejects(() => tensor.to(5), 'INVALID_ARGUMENT', '5');
+  const moved = await tensor.to('float64', { transfer: true });
+  assert.deepEqual([...moved.data], [1, 2]);
+  throws(() => tensor.data, 'DISPOSED');
+});
+
+test('whole numbers of 64 bits convert exactly', async () => {
+  const big = new Tensor('int64', [2n ** 53n + 1n, -(2n ** 63n), 2n ** 63n - 1n, (1n << 62n) + (1n << 54n) + 1n]);
+  const to = async (type) => (await (await (await big.to(location)).to(type)).getData());
+  assert.deepEqual([...await to('uint64')], [2n ** 53n + 1n, 2n ** 63n, 2n ** 63n - 1n, (1n << 62n) + (1n << 54n) + 1n]);
+  assert.deepEqual([...await to('int32')], [1, 0, -1, 1]);
+  assert.deepEqual([...await to('float64')], [2 ** 53, -(2 ** 63), 2 ** 63, 2 ** 62 + 2 ** 54]);
+  assert.deepEqual([...await to('bfloat16')], [0x5a00, 0xdf00, 0x5f00, 0x5e81], 'rounded once, not by way of a float');
 });
 
 test('wrong types', () => {
@@ -194,9 +273,9 @@ test('two tensors over one array', async () => {
 });
 
 test('allocPinned gives typed arrays', async () => {
-  for (const [type, TypedArray] of Object.entries(arrays)) {
+  for (const type of Object.keys(arrays)) {
     const array = allocPinned(type, 10);
-    assert.ok(array instanceof TypedArray, type);
+    assert.ok(array instanceof classOf(type), type);
     assert.equal(array.length, 10);
     assert.ok(array.every((value) => value === array[0] && Number(value) === 0), 'starts as zeros');
   }

@@ -3,8 +3,9 @@ import { test } from 'node:test';
 import * as w from '../index.mjs';
 import { device, onGpu, requireDevice } from './helpers/device.mjs';
 import { rejects } from './helpers/errors.mjs';
-import { arrayOf, fillArray, hash } from './helpers/random.mjs';
+import { fillArray, hash } from './helpers/random.mjs';
 import { differences } from './helpers/tolerance.mjs';
+import { arrayOf, load, store } from './helpers/types.mjs';
 import { oracle } from './oracle/index.mjs';
 
 const dtypes = { float32: Float32Array, float64: Float64Array };
@@ -27,6 +28,74 @@ function policy(name, body) {
 
 /** Equal numbers, NaN with NaN, zeros of either sign. */
 const same = (got, ...want) => assert.deepEqual([...got].map((x) => x + 0), want.map((x) => x + 0));
+
+/** One test for both types of 16 bits: `of` gives bits of numbers, `run` numbers of the result. */
+function policyOfHalves(name, body) {
+  for (const type of ['float16', 'bfloat16']) {
+    test(`${name} (${type})`, () => body({
+      type,
+      of: (...values) => store(arrayOf(type, values.length), values, type),
+      run: async (op, ...args) => {
+        const options = args.at(-1)?.constructor === Object ? args.pop() : {};
+        return load(await w[op](...args, { device, type, ...options }), options.outputType ?? type);
+      },
+    }));
+  }
+}
+
+policyOfHalves('NaN and infinity travel', async ({ of, run }) => {
+  same(await run('relu', of(NaN, -1, 2, -Infinity)), NaN, 0, 2, 0);
+  same(await run('max', of(NaN, 1, Infinity), of(1, 2, 3)), NaN, 2, Infinity);
+  same(await run('sub', of(Infinity, Infinity), of(1, Infinity)), Infinity, NaN);
+  same(await run('softmax', of(-Infinity, 0, -Infinity)), 0, 1, 0);
+});
+
+policyOfHalves('sums are formed in float32', async ({ of, run }) => {
+  const ones = of(...Array.from({ length: 4096 }, () => 1));
+  same(await run('matmul', ones, ones, { dims: [[1, 4096], [4096, 1]] }), 4096);
+  same(await run('globalAveragePool', ones, { dims: [1, 1, 4096] }), 1);
+  same(await run('averagePool1d', ones, { dims: [1, 1, 4096], kernel: [4096] }), 1);
+  same((await run('softmax', ones)).slice(0, 1), 2 ** -12);
+});
+
+policyOfHalves('results are rounded once', async ({ type, of, run }) => {
+  // Half a unit of 1, twice: a rounding between the two would lose both.
+  const half = type === 'float16' ? 2 ** -11 : 2 ** -8;
+  const dims = [[1, 1], [1, 1], [1, 1], [1]];
+  same(await run('matmul', of(1), of(1), { dims, c: of(half), bias: of(half) }), 1 + 2 * half);
+  same(await run('matmul', of(1), of(1), { dims, c: of(half) }), 1);
+  same(await run('matmul', of(1), of(1), { dims, c: of(half), outputType: 'float32' }), 1 + half);
+});
+
+policyOfHalves('what passes the range is infinite, unless the result is float32', async ({ type, of, run }) => {
+  const large = type === 'float16' ? 300 : 2 ** 64;
+  const dims = [[1, 1], [1, 1]];
+  same(await run('mul', of(large, -large), of(large, large)), Infinity, -Infinity);
+  same(await run('matmul', of(large), of(large), { dims }), Infinity);
+  if (type === 'float16') same(await run('matmul', of(large), of(large), { dims, outputType: 'float32' }), 90000);
+});
+
+policyOfHalves('operators without forms for 16 bits say so', async ({ type, of, run }) => {
+  const x = of(...Array.from({ length: 9 }, () => 1));
+  await rejects(() => run('conv2d', x, x, { dims: [[1, 1, 3, 3], [1, 1, 3, 3]] }), 'UNSUPPORTED_DTYPE', 'conv2d', type, 'float32');
+  await rejects(() => run('median', x, { dims: [3, 3] }), 'UNSUPPORTED_DTYPE', 'median', type, 'float64');
+});
+
+test('operands and results of products convert where the two types say so, and nowhere else', async () => {
+  const one = (type, value) => new w.Tensor(type, [value], [1, 1]);
+  const product = (type, outputType) => w.matmul(one(type, 1 / 3), one(type, 1), { outputType, device });
+  for (const outputType of ['float16', 'bfloat16']) {
+    const y = await product('float32', outputType);
+    assert.equal(y.type, outputType);
+    assert.deepEqual(load(y.data, outputType), load(one(outputType, 1 / 3).data, outputType));
+  }
+  const refused = [['float16', 'bfloat16'], ['bfloat16', 'float64'], ['float32', 'float64'], ['float64', 'float32'], ['float32', 'int8']];
+  for (const [type, outputType] of refused) {
+    await rejects(() => product(type, outputType), 'INVALID_ARGUMENT', 'matmul', 'outputType', type, outputType);
+  }
+  await rejects(() => product('float32', 'half'), 'INVALID_ARGUMENT', 'outputType', 'half', 'bfloat16');
+  await rejects(() => w.matmul(one('float16', 1), one('bfloat16', 1), { device }), 'INVALID_ARGUMENT', 'float16', 'bfloat16');
+});
 
 policy('relu passes NaN', async ({ of, run }) => same(await run('relu', of(NaN, -1, 2, -0)), NaN, 0, 2, 0));
 

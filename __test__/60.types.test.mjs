@@ -37,6 +37,6 @@ test('every option of the op table is in the typings, with its sentence', async 
   const typings = ['index.d.ts', 'native.d.ts'].map((name) => join(root, name)).filter(existsSync).map((name) => readFileSync(name, 'utf8')).join('\n');
   for (const op of internal.opTable()) {
     assert.match(typings, new RegExp(`\\b${op.name}\\b`), op.name);
-    for (const attribute of op.attributes) assert.match(typings, new RegExp(`\\b${attribute.name}\\?`), `${op.name}.${attribute.name}`);
+    for (const attribute of op.attributes) assert.match(typings, new RegExp(`\\b${attribute.name}\\??:`), `${op.name}.${attribute.name}`);
   }
 });

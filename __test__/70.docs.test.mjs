@@ -6,7 +6,7 @@ import internal from '../lib/internal.js';
 import { root } from './helpers/process.mjs';
 
 const read = (name) => readFileSync(join(root, name), 'utf8');
-const commonOptions = ['dims', 'device', 'precision', 'signal', 'transfer'];
+const commonOptions = ['dims', 'device', 'precision', 'signal', 'transfer', 'type'];
 const manifest = JSON.parse(read('package.json'));
 
 /** Markdown files of the project. */

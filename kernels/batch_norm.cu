@@ -1,21 +1,22 @@
 // levels: sm_75
-// batchNorm of [N, channels, inner] with given statistics, in the array's own type. scale and bias may be null.
-//   batchNorm_<f32|f64>(x, scale, bias, mean, variance, y, n, inner, magic of inner, channels, magic of channels, epsilon)
+// batchNorm of [N, channels, inner] with given statistics, in the array's own type, in float for 16 bits. scale and bias may be null.
+//   batchNorm_<dtype>(x, scale, bias, mean, variance, y, n, inner, magic of inner, channels, magic of channels, epsilon)
 // Launch: 256 threads, ceil(n / (256 * 16 / sizeof(T))) blocks, no shared memory.
 #include "common/math.cuh"
-#include "common/vector.cuh"
+#include "common/half.cuh"
 #include "common/divide.cuh"
 
 #define PARAMS(T)                                                                                                \
     const T *x, const T *scale, const T *bias, const T *mean, const T *variance, T *y, unsigned long long n,     \
         unsigned long long inner, unsigned long long inner_magic, unsigned long long channels,                   \
-        unsigned long long channels_magic, T epsilon
+        unsigned long long channels_magic, WwCompute<T> epsilon
 
 template <class T> struct Channel {
-    T mean, factor, bias;
-    WW_DEVICE Channel at(const T* scale, const T* bias, const T* mean, const T* variance, unsigned long long c, T epsilon) {
-        T root = ww_sqrt(variance[c] + epsilon);
-        return Channel{mean[c], (scale ? scale[c] : T(1)) / root, bias ? bias[c] : T(0)};
+    using Value = WwCompute<T>;
+    Value mean, factor, bias;
+    WW_DEVICE Channel at(const T* scale, const T* bias, const T* mean, const T* variance, unsigned long long c, Value epsilon) {
+        Value root = ww_sqrt(variance[c] + epsilon);
+        return Channel{mean[c], (scale ? (Value)scale[c] : Value(1)) / root, bias ? (Value)bias[c] : Value(0)};
     }
 };
 
@@ -43,7 +44,7 @@ template <class T> WW_DEVICE void batch_norm(PARAMS(T)) {
             left = vectors ? inner - rest : 1;
         }
         left--;
-        v.lane[k] = ww_fma(v.lane[k] - c.mean, c.factor, c.bias);
+        v.lane[k] = T(ww_fma(v.lane[k] - c.mean, c.factor, c.bias));
         if (!whole) y[i] = v.lane[k];
     }
     if (whole) ww_store(y + base, v);
@@ -54,5 +55,10 @@ template <class T> WW_DEVICE void batch_norm(PARAMS(T)) {
         batch_norm(x, scale, bias, mean, variance, y, n, inner, inner_magic, channels, channels_magic, epsilon); \
     }
 
+#ifdef WW_HALVES
+BATCH_NORM(WwHalf, f16)
+BATCH_NORM(WwBfloat, bf16)
+#else
 BATCH_NORM(float, f32)
 BATCH_NORM(double, f64)
+#endif

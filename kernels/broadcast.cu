@@ -1,21 +1,18 @@
 // levels: sm_75
 // Binary arithmetic with operands broadcast to a contiguous output of up to 8 collapsed dims, one 16-byte vector
 // of the output a thread. Launch: 256 threads, ceil(n / (256 * 16 / sizeof(T))) blocks, no shared memory.
-//   <op>_<f32|f64>_broadcast(a, b, y, n, Broadcast)
+//   <op>_<dtype>_broadcast(a, b, y, n, Broadcast)
 // Dim 0 is the innermost; strides count elements, 0 where an operand is broadcast. The host collapses dims that
 // are contiguous (or broadcast) in both operands, so that a scalar operand leaves one dim. `vectors` may be 1 only
 // if each operand's stride[0] is 0 or 1, all other strides of one with stride[0] = 1 are multiples of
 // 16 / sizeof(T), and so is size[0] unless dims is 1; pointers are looked at here.
 #include "common/math.cuh"
-#include "common/vector.cuh"
+#include "common/half.cuh"
 #include "common/divide.cuh"
 #include "common/binary.cuh"
 
 #define THREADS 256
-#ifdef WW_FLOAT64
-#define ELEMENT double
-#define DTYPE f64
-#else
+#ifndef ELEMENT
 #define ELEMENT float
 #define DTYPE f32
 #endif
@@ -72,7 +69,7 @@ WW_DEVICE void broadcast(const T* a, const T* b, T* y, unsigned long long n, con
         WwVector<T> u = load_run(a + at.a, p.stride_a[0]);
         WwVector<T> v = load_run(b + at.b, p.stride_b[0]);
 #pragma unroll
-        for (int k = 0; k < size; k++) v.lane[k] = Op::apply(u.lane[k], v.lane[k]);
+        for (int k = 0; k < size; k++) v.lane[k] = T(Op::apply((WwCompute<T>)u.lane[k], (WwCompute<T>)v.lane[k]));
         ww_store(y + base, v);
         return;
     }
@@ -91,7 +88,7 @@ WW_DEVICE void broadcast(const T* a, const T* b, T* y, unsigned long long n, con
 #pragma unroll
     for (int k = 0; k < size; k++) {
         unsigned long long i = base + k * step;
-        if (i < n) y[i] = Op::apply(u[k], v[k]);
+        if (i < n) y[i] = T(Op::apply((WwCompute<T>)u[k], (WwCompute<T>)v[k]));
     }
 }
 

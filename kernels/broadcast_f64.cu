@@ -1,4 +1,5 @@
 // levels: sm_75
-// The float64 kernels of broadcast.cu, a module of their own so that float32 work need not wait for them to load.
-#define WW_FLOAT64
+// The float64 kernels of broadcast.cu.
+#define ELEMENT double
+#define DTYPE f64
 #include "broadcast.cu"

@@ -106,7 +106,7 @@ template <class From, class To> WW_DEVICE void cast_floats(const From* x, To* y,
     const u64 block = blockIdx.x * 2048ull, base = vectors ? block + threadIdx.x * 8 : block + threadIdx.x;
     const unsigned step = vectors ? 1 : 256;
     if (vectors && base + 8 <= n) {
-        WwCompute<From> in[8];
+        From in[8];
         constexpr int from = WwVector<From>::size, to = WwVector<To>::size;
 #pragma unroll
         for (int v = 0; v < 8 / from; v++) {
@@ -118,7 +118,7 @@ template <class From, class To> WW_DEVICE void cast_floats(const From* x, To* y,
         for (int v = 0; v < 8 / to; v++) {
             WwVector<To> part;
 #pragma unroll
-            for (int k = 0; k < to; k++) part.lane[k] = to == 8 ? to_odd(in[v * to + k]) : (WwCompute<To>)in[v * to + k];
+            for (int k = 0; k < to; k++) part.lane[k] = Narrow<To>::from(wide(in[v * to + k]));
             ww_store(y + base + v * to, part);
         }
         return;

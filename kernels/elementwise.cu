@@ -1,18 +1,15 @@
 // levels: sm_75
 // Unary functions and binary arithmetic on contiguous arrays, one 16-byte vector a thread. Arithmetic in the
-// array's own type. Launch: 256 threads, ceil(n / (256 * 16 / sizeof(T))) blocks, no shared memory.
-//   <op>_<f32|f64>(x, y, n, alpha, beta)   alpha and beta are the op's attributes, ignored where it has none
-//   <op>_<f32|f64>(a, b, y, n)
+// array's own type, in float for 16 bits. Launch: 256 threads, ceil(n / (256 * 16 / sizeof(T))) blocks, no shared memory.
+//   <op>_<dtype>(x, y, n, alpha, beta)   alpha and beta are the op's attributes, ignored where it has none
+//   <op>_<dtype>(a, b, y, n)
 // Broadcasting forms are in broadcast.cu.
 #include "common/math.cuh"
-#include "common/vector.cuh"
+#include "common/half.cuh"
 #include "common/binary.cuh"
 
 #define THREADS 256
-#ifdef WW_FLOAT64
-#define ELEMENT double
-#define DTYPE f64
-#else
+#ifndef ELEMENT
 #define ELEMENT float
 #define DTYPE f32
 #endif
@@ -52,13 +49,13 @@ template <class T> WW_DEVICE void store_share(T* y, Share s, bool whole, unsigne
     }
 }
 
-template <class Op, class T> WW_DEVICE void unary(const T* x, T* y, unsigned long long n, T alpha, T beta) {
+template <class Op, class T> WW_DEVICE void unary(const T* x, T* y, unsigned long long n, WwCompute<T> alpha, WwCompute<T> beta) {
     bool vectors = ww_aligned(x) && ww_aligned(y);
     Share s = share_of<T>(vectors);
     bool whole = vectors && s.base + WwVector<T>::size <= n;
     WwVector<T> v = load_share(x, s, whole, n);
 #pragma unroll
-    for (int k = 0; k < WwVector<T>::size; k++) v.lane[k] = Op::apply(v.lane[k], alpha, beta);
+    for (int k = 0; k < WwVector<T>::size; k++) v.lane[k] = T(Op::apply((WwCompute<T>)v.lane[k], alpha, beta));
     store_share(y, s, whole, n, v);
 }
 
@@ -69,14 +66,14 @@ template <class Op, class T> WW_DEVICE void binary(const T* a, const T* b, T* y,
     WwVector<T> u = load_share(a, s, whole, n);
     WwVector<T> v = load_share(b, s, whole, n);
 #pragma unroll
-    for (int k = 0; k < WwVector<T>::size; k++) v.lane[k] = Op::apply(u.lane[k], v.lane[k]);
+    for (int k = 0; k < WwVector<T>::size; k++) v.lane[k] = T(Op::apply((WwCompute<T>)u.lane[k], (WwCompute<T>)v.lane[k]));
     store_share(y, s, whole, n, v);
 }
 
 #define UNARY_OF(op, T, dtype) UNARY_KERNEL(op, T, dtype)
 #define UNARY_KERNEL(op, T, dtype)                                                                                   \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                        \
-        op##_##dtype(const T* x, T* y, unsigned long long n, T alpha, T beta) {                                  \
+        op##_##dtype(const T* x, T* y, unsigned long long n, WwCompute<T> alpha, WwCompute<T> beta) {            \
         unary<Op_##op, T>(x, y, n, alpha, beta);                                                                 \
     }
 

@@ -1,15 +1,14 @@
 // levels: sm_75
 // maxPool and averagePool of [planes, depth, height, width], one output a thread, and global pools of contiguous rows.
-// Lower ranks have leading dims of 1. Sums in the array's own type, row of the window by row; global sums in float64.
-//   maxPool_<f32|f64>(x, y, planes * outputs of a plane, Window)
-//   averagePool_<f32|f64>(x, y, planes * outputs of a plane, Window)
+// Lower ranks have leading dims of 1. Sums in the array's own type, in float for 16 bits, row of the window by row; global sums in float64.
+//   maxPool_<dtype>(x, y, planes * outputs of a plane, Window)
+//   averagePool_<dtype>(x, y, planes * outputs of a plane, Window)
 //       256 threads, ceil(n / 256) blocks. The output dims say what ceil mode gives: windows are clipped to the
 //       input, and with count_include_pad taps count up to the end of the padding.
 //   globalMaxPool_<dt>_<form>(x, y, rows, columns) and globalAveragePool_<dt>_<form>: 256 threads and
 //       lanes: ceil(rows / 32) blocks, meant for columns <= 64; warp: ceil(rows / 8) blocks, for columns <= 2048;
 //       block: one block a row
 #include "common/math.cuh"
-#include "common/vector.cuh"
 #include "common/divide.cuh"
 #include "common/row.cuh"
 
@@ -55,7 +54,8 @@ struct Mean {
 };
 
 // WIDTH is a row's number of taps where it is known, 0 otherwise.
-template <class Op, int WIDTH, class T> WW_DEVICE T join_row(const T* row, unsigned count, unsigned step) {
+template <class Op, int WIDTH, class S> WW_DEVICE WwCompute<S> join_row(const S* row, unsigned count, unsigned step) {
+    using T = WwCompute<S>;
     T result = Op::template start<T>();
     if (WIDTH) {
         T value[WIDTH ? WIDTH : 1];
@@ -65,13 +65,14 @@ template <class Op, int WIDTH, class T> WW_DEVICE T join_row(const T* row, unsig
         for (int k = 0; k < WIDTH; k++) result = Op::join(result, value[k]);
     } else {
 #pragma unroll 4
-        for (unsigned k = 0; k < count; k++) result = Op::join(result, row[k * (unsigned long long)step]);
+        for (unsigned k = 0; k < count; k++) result = Op::join(result, (T)row[k * (unsigned long long)step]);
     }
     return result;
 }
 
-template <class Op, int HEIGHT, int WIDTH, class T>
-WW_DEVICE T join_plane(const T* plane, unsigned long long pitch, unsigned rows, unsigned count, unsigned step) {
+template <class Op, int HEIGHT, int WIDTH, class S>
+WW_DEVICE WwCompute<S> join_plane(const S* plane, unsigned long long pitch, unsigned rows, unsigned count, unsigned step) {
+    using T = WwCompute<S>;
     T result = Op::template start<T>();
     if (HEIGHT) {
         T value[HEIGHT ? HEIGHT : 1];
@@ -89,7 +90,9 @@ template <class T> struct Pooled {
     T value, count;
 };
 
-template <class Op, class Index, class Int, class T> WW_DEVICE Pooled<T> pool_one(const T* x, Index index, const Window& p) {
+template <class Op, class Index, class Int, class S>
+WW_DEVICE Pooled<WwCompute<S>> pool_one(const S* x, Index index, const Window& p) {
+    using T = WwCompute<S>;
     Index ow, oh, od;
     Index rest = ww_divide(index, p.width.output, p.width.output_magic, ow);
     rest = ww_divide(rest, p.height.output, p.height.output_magic, oh);
@@ -102,7 +105,7 @@ template <class Op, class Index, class Int, class T> WW_DEVICE Pooled<T> pool_on
     unsigned step = p.width.dilation;
     T result = Op::template start<T>();
     for (unsigned k = 0; k < d.count; k++) {
-        const T* at = x + k * p.depth.dilation * plane;
+        const S* at = x + k * p.depth.dilation * plane;
         T part;
         // The 64-bit form is rare: one loop serves it.
         if (sizeof(Int) == 8) part = join_plane<Op, 0, 0>(at, pitch, h.count, w.count, step);
@@ -118,10 +121,10 @@ template <class Op, class Index, class Int, class T> WW_DEVICE Pooled<T> pool_on
 template <class Op, class T> WW_DEVICE void pool(const T* x, T* y, unsigned long long n, const Window& p) {
     unsigned long long index = blockIdx.x * 256ull + threadIdx.x;
     if (index >= n) return;
-    Pooled<T> all;
+    Pooled<WwCompute<T>> all;
     if (p.wide) all = pool_one<Op, unsigned long long, long long>(x, index, p);
     else all = pool_one<Op, unsigned, int>(x, (unsigned)index, p);
-    y[index] = Op::finish(all.value, all.count);
+    y[index] = T(Op::finish(all.value, all.count));
 }
 
 // Adds in T over 16 values at a time, then in float64.
@@ -143,28 +146,29 @@ template <class T> struct GlobalMax {
     WW_DEVICE T result(T total, unsigned long long) { return total; }
 };
 
-template <class Op, class T>
-WW_DEVICE void take_row(Op& op, const T* row, unsigned long long columns, unsigned lane, unsigned lanes) {
-    constexpr unsigned size = WwVector<T>::size;
+template <class Op, class S>
+WW_DEVICE void take_row(Op& op, const S* row, unsigned long long columns, unsigned lane, unsigned lanes) {
+    using T = WwCompute<S>;
+    constexpr unsigned size = WwVector<S>::size;
     unsigned long long whole = ww_aligned(row) ? columns / size : 0;
     for (unsigned long long i = lane; i < whole; i += 4 * lanes) {
         T part[4];
 #pragma unroll
         for (int v = 0; v < 4; v++) {
-            WwVector<T> u;
+            WwVector<S> u;
 #pragma unroll
-            for (int k = 0; k < size; k++) u.lane[k] = Op::start();
+            for (int k = 0; k < size; k++) u.lane[k] = S(Op::start());
             if (i + v * lanes < whole) u = ww_load(row + (i + v * lanes) * size);
             part[v] = u.lane[0];
 #pragma unroll
-            for (int k = 1; k < size; k++) part[v] = Op::combine(part[v], u.lane[k]);
+            for (int k = 1; k < size; k++) part[v] = Op::combine(part[v], (T)u.lane[k]);
         }
         op.take(Op::combine(Op::combine(part[0], part[1]), Op::combine(part[2], part[3])));
     }
     for (unsigned long long i = whole * size + lane; i < columns; i += 8 * lanes) {
         T part[8];
 #pragma unroll
-        for (int k = 0; k < 8; k++) part[k] = i + k * lanes < columns ? row[i + k * lanes] : Op::start();
+        for (int k = 0; k < 8; k++) part[k] = i + k * lanes < columns ? (T)row[i + k * lanes] : Op::start();
 #pragma unroll
         for (int half = 4; half > 0; half /= 2) {
 #pragma unroll
@@ -187,7 +191,7 @@ template <class Op, class T> WW_DEVICE void global_block(GLOBAL_PARAMS(T)) {
     __syncthreads();
     if (threadIdx.x < 32) {
         total = ww_lanes_reduce<8>(slots[threadIdx.x % 8], merge);
-        if (threadIdx.x == 0) y[blockIdx.x] = Op::result(total, columns);
+        if (threadIdx.x == 0) y[blockIdx.x] = T(Op::result(total, columns));
     }
 }
 
@@ -199,15 +203,15 @@ template <int LANES, class Op, class T> WW_DEVICE void global_group(GLOBAL_PARAM
     take_row(op, x + (inside ? row * columns : 0), inside ? columns : 0, lane, (unsigned)LANES);
     auto total = op.total;
     total = ww_lanes_reduce<LANES>(total, [](decltype(total) a, decltype(total) b) { return Op::merge(a, b); });
-    if (inside && lane == 0) y[row] = Op::result(total, columns);
+    if (inside && lane == 0) y[row] = T(Op::result(total, columns));
 }
 
 #define KERNEL extern "C" __global__ void __launch_bounds__(256)
 
 #define GLOBAL(op, Op, T, dt)                                                                                    \
-    KERNEL op##_##dt##_lanes(GLOBAL_PARAMS(T)) { global_group<8, Op<T>>(x, y, rows, columns); }                  \
-    KERNEL op##_##dt##_warp(GLOBAL_PARAMS(T)) { global_group<32, Op<T>>(x, y, rows, columns); }                  \
-    KERNEL op##_##dt##_block(GLOBAL_PARAMS(T)) { global_block<Op<T>>(x, y, rows, columns); }
+    KERNEL op##_##dt##_lanes(GLOBAL_PARAMS(T)) { global_group<8, Op<WwCompute<T>>>(x, y, rows, columns); }                  \
+    KERNEL op##_##dt##_warp(GLOBAL_PARAMS(T)) { global_group<32, Op<WwCompute<T>>>(x, y, rows, columns); }                  \
+    KERNEL op##_##dt##_block(GLOBAL_PARAMS(T)) { global_block<Op<WwCompute<T>>>(x, y, rows, columns); }
 
 #define POOL(T, dt)                                                                                              \
     KERNEL maxPool_##dt(const T* x, T* y, unsigned long long n, Window p) { pool<Largest>(x, y, n, p); }         \
@@ -215,5 +219,10 @@ template <int LANES, class Op, class T> WW_DEVICE void global_group(GLOBAL_PARAM
     GLOBAL(globalMaxPool, GlobalMax, T, dt)                                                                      \
     GLOBAL(globalAveragePool, GlobalMean, T, dt)
 
+#ifdef WW_HALVES
+POOL(WwHalf, f16)
+POOL(WwBfloat, bf16)
+#else
 POOL(float, f32)
 POOL(double, f64)
+#endif

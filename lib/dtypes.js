@@ -9,13 +9,16 @@ const { WarpwrightError, invalid, describe } = require('./errors.js');
  * @typedef {{ name: string, size: number, Array: any }} Dtype
  */
 
-/** @type {Map<string, Dtype>} */
-const DTYPES = new Map(
-  native.dtypeTable().map(({ name, size, array }) => [name, { name, size, Array: /** @type {any} */ (globalThis)[array] }]),
-);
-
 /** The engine's Float16Array, where it has one. */
 const Float16 = /** @type {any} */ (globalThis).Float16Array;
+
+/** @type {Map<string, Dtype>} */
+const DTYPES = new Map(
+  native.dtypeTable().map(({ name, size, array }) => {
+    const Array = (name === 'float16' && Float16) || /** @type {any} */ (globalThis)[array];
+    return [name, { name, size, Array }];
+  }),
+);
 
 /** Element type that a bare typed array stands for, by class name. @type {Record<string, string>} */
 const BY_CLASS = { Uint8ClampedArray: 'uint8', Float16Array: 'float16' };
@@ -35,11 +38,39 @@ function dtype(where, name) {
   throw typeof name === 'string' ? new WarpwrightError('UNSUPPORTED_DTYPE', message) : invalid(message);
 }
 
+/** Whether that is the name of an element type. @param {unknown} name */
+const isDtype = (name) => typeof name === 'string' && DTYPES.has(name);
+
 /**
  * @param {unknown} value
  * @returns {value is TypedArray}
  */
 const isTypedArray = (value) => ArrayBuffer.isView(value) && !(value instanceof DataView);
+
+/**
+ * Whether elements of that type may lie in such an array: the type's own, or bits of float16.
+ * @param {Dtype} type
+ * @param {unknown} data
+ * @returns {data is TypedArray}
+ */
+function holds(type, data) {
+  if (type.name === 'float16' && data instanceof Uint16Array) return true;
+  return data instanceof type.Array || (type.name === 'uint8' && data instanceof Uint8ClampedArray);
+}
+
+/**
+ * The array, checked to hold elements of that type.
+ * @param {string} where
+ * @param {string} name
+ * @param {unknown} data
+ * @returns {TypedArray}
+ */
+function elementsOf(where, name, data) {
+  const type = dtype(where, name);
+  if (Array.isArray(data)) return fromValues(where, type, data);
+  if (holds(type, data)) return data;
+  throw invalid(`${where}: data of type ${name} must be a ${type.Array.name} or an array, got ${describe(data)}`);
+}
 
 /**
  * Element type of a bare typed array.
@@ -76,13 +107,15 @@ function bytesOf(where, array) {
  */
 function fromValues(where, type, values) {
   const data = new type.Array(values.length);
+  const bits = ['float16', 'bfloat16'].includes(type.name);
+  const slots = bits ? new Uint16Array(data.buffer) : data;
   const convert = converter(type.name);
   values.forEach((value, index) => {
     const element = convert(value);
     if (element === undefined) {
       throw invalid(`${where}: element ${index} does not fit ${type.name}, got ${describe(value)}`);
     }
-    data[index] = element;
+    slots[index] = element;
   });
   return data;
 }
@@ -153,4 +186,4 @@ const halfBits = (value) => narrowBits(value, 5, 10);
 /** @param {number} value */
 const bfloatBits = (value) => narrowBits(value, 8, 7);
 
-module.exports = { dtype, isTypedArray, typeOf, bytesOf, fromValues, Float16 };
+module.exports = { dtype, elementsOf, fromValues, holds, isDtype, isTypedArray, typeOf, bytesOf };

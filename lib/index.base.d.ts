@@ -20,8 +20,15 @@ export type DataType =
   | 'uint8'
   | 'bool';
 
-/** Typed arrays that hold elements. float16 and bfloat16 are bits in a Uint16Array; bool is 0 or 1 in a Uint8Array. */
+/** The engine's Float16Array (Node.js 24 has it), where the compiler's library knows it. */
+export type Float16 = typeof globalThis extends { Float16Array: { prototype: infer A } } ? A : never;
+
+/**
+ * Typed arrays that hold elements. float16 is numbers in a Float16Array or bits in a Uint16Array, bfloat16 bits in a
+ * Uint16Array, bool 0 or 1 in a Uint8Array.
+ */
 export type TypedArray =
+  | Float16
   | Float32Array
   | Float64Array
   | Int8Array
@@ -36,11 +43,21 @@ export type TypedArray =
 /** 'cpu', 'cuda' (the first GPU), 'cuda:N', or 'auto': the first GPU where there is one, else the CPU. */
 export type Device = 'cpu' | 'cuda' | 'auto' | `cuda:${number}`;
 
-/** What an op takes: elements without a shape, or a tensor. */
-export type Operand = Float32Array | Float64Array | Tensor;
+/** What an op takes: elements without a shape, or a tensor. A Uint16Array holds bits, of the type that `type` names. */
+export type Operand = Float32Array | Float64Array | Float16 | Uint16Array | Tensor;
+
+/** What an op without forms for 16 bits takes. */
+export type WideOperand = Float32Array | Float64Array | Tensor;
 
 /** An op gives a Tensor when any operand was one, else the typed array of its operands' type. */
-export type Result<T> = [Extract<T, Tensor>] extends [never] ? T : Tensor;
+export type Result<O> = [Extract<O, Tensor>] extends [never] ? O : Tensor;
+
+/** The result of an op whose options may name its element type. */
+export type TypedResult<O, T extends DataType> = [T] extends [never]
+  ? Result<O>
+  : [Extract<O, Tensor>] extends [never]
+    ? ArrayOf<T>
+    : Tensor;
 
 /** Options of every op. */
 export interface CallOptions {
@@ -57,6 +74,8 @@ export interface CallOptions {
   signal?: AbortSignal;
   /** Take the operands' buffers over (they become detached) instead of copying them. Default false. */
   transfer?: boolean;
+  /** Element type of operands given as typed arrays, where their class does not say it: bits, or bool. */
+  type?: DataType;
 }
 
 /** Codes of [the errors page](docs/errors.md). */
@@ -89,8 +108,11 @@ export class Tensor {
   readonly data: TypedArray;
   /** The elements, copied from the GPU when they are there; into `into`, an array of allocPinned, when given. */
   getData(options?: { into?: TypedArray; signal?: AbortSignal }): Promise<TypedArray>;
-  /** A copy on that device; the tensor's own data when it is there already. */
-  to(device: Device, options?: { signal?: AbortSignal; transfer?: boolean }): Promise<Tensor>;
+  /** A copy on that device, in that element type (as `cast` converts), or both; the tensor's own data when nothing changes. */
+  to(
+    target: Device | DataType | { type?: DataType; device?: Device },
+    options?: { signal?: AbortSignal; transfer?: boolean },
+  ): Promise<Tensor>;
   /** The same elements under other dims of the same product; shares the data. */
   reshape(dims: readonly number[]): Tensor;
   /** Frees the data. Twice is nothing; use afterwards throws DISPOSED. */
@@ -163,7 +185,7 @@ export function memoryStats(device?: Device): MemoryStats;
 /** Returns unused memory of a device to the driver. Default 'auto'. */
 export function trimMemory(device?: Device): void;
 
-/** The typed array of an element type. */
+/** The typed array of an element type; of float16 the engine's Float16Array, or bits where it has none. */
 export type ArrayOf<T extends DataType> = T extends 'float32'
   ? Float32Array
   : T extends 'float64'
@@ -182,7 +204,9 @@ export type ArrayOf<T extends DataType> = T extends 'float32'
                 ? Int8Array
                 : T extends 'uint8' | 'bool'
                   ? Uint8Array
-                  : Uint16Array;
+                  : T extends 'float16'
+                    ? Float16 | Uint16Array
+                    : Uint16Array;
 
 /**
  * A zeroed typed array over page-locked, 256-byte aligned memory, which a GPU reads and writes without a copy; plain

@@ -2,7 +2,7 @@
 
 const { bridge, run, checkSignal } = require('./bridge.js');
 const { shapeList } = require('./dims.js');
-const { bytesOf, isTypedArray, typeOf } = require('./dtypes.js');
+const { bytesOf, elementsOf, isTypedArray, typeOf } = require('./dtypes.js');
 const { describe, guard, invalid } = require('./errors.js');
 const native = require('./load.js');
 const { Tensor, viewOf, wrapOutput } = require('./tensor.js');
@@ -34,12 +34,12 @@ function prepare(row, args) {
   if (typeof given !== 'object' || Array.isArray(given) || isTypedArray(given) || given instanceof Tensor) {
     throw invalid(`${name}: options must be an object, got ${describe(given)}`);
   }
-  const { dims, device, signal, transfer, ...attributes } = /** @type {Record<string, any>} */ (given);
+  const { dims, device, signal, transfer, type, ...attributes } = /** @type {Record<string, any>} */ (given);
   checkCommon(name, { device, transfer });
   const shapes = shapeList(name, dims, required.length, operands.length);
   const values = operands.map((operand, index) => (operand.required ? args[index] : attributes[operand.name]));
   for (const operand of operands) if (!operand.required) delete attributes[operand.name];
-  const inputs = operands.map((operand, index) => input(name, operand, values[index], shapes[index]));
+  const inputs = operands.map((operand, index) => input(name, operand, values[index], shapes[index], type));
   return {
     inputs,
     attributes,
@@ -69,9 +69,10 @@ function checkCommon(name, { device, transfer }) {
  * @param {import('../native.js').OperandRow} operand
  * @param {any} value
  * @param {number[] | undefined} shape
+ * @param {unknown} type what the option `type` names
  * @returns {InputArg | undefined}
  */
-function input(op, operand, value, shape) {
+function input(op, operand, value, shape, type) {
   const where = `${op}: '${operand.name}'`;
   if (value === undefined || value === null) {
     if (operand.required) throw invalid(`${where} must be a typed array or a Tensor, got ${describe(value)}`);
@@ -84,7 +85,8 @@ function input(op, operand, value, shape) {
   if (!isTypedArray(value)) {
     throw invalid(`${where} must be a typed array or a Tensor, got ${describe(value)}`);
   }
-  const dtype = typeOf(where, value);
+  const dtype = type === undefined ? typeOf(where, value) : String(type);
+  if (type !== undefined) elementsOf(where, dtype, value);
   const dims = shape ?? [value.length];
   return { name: where, dtype, dims, bytes: bytesOf(where, value) };
 }
@@ -104,8 +106,10 @@ async function call(row, args) {
   }
   const start = (/** @type {number} */ id) => bridge.start(id, row.name, device, inputs, attributes, { transfer });
   const [output] = await run(start, { signal, held: inputs });
-  const tensors = values.some((value) => value instanceof Tensor);
-  return tensors ? wrapOutput(output) : viewOf(output);
+  if (values.some((value) => value instanceof Tensor)) return wrapOutput(output);
+  // Bits in, bits out.
+  const bits = values.some((value, index) => value instanceof Uint16Array && inputs[index]?.dtype === 'float16');
+  return viewOf(output, bits);
 }
 
 /**

@@ -2,7 +2,7 @@
 
 const { bridge, run, checkSignal } = require('./bridge.js');
 const { checkDims, sizeOf } = require('./dims.js');
-const { bytesOf, dtype, Float16, fromValues, isTypedArray, typeOf } = require('./dtypes.js');
+const { bytesOf, dtype, elementsOf, fromValues, holds, isDtype, isTypedArray, typeOf } = require('./dtypes.js');
 const { WarpwrightError, describe, guard, invalid } = require('./errors.js');
 const native = require('./load.js');
 
@@ -91,29 +91,70 @@ class Tensor {
 
   /** @param {unknown} into */
   #checkInto(into) {
-    const { Array } = dtype('getData', this.#type);
-    if (!isTypedArray(into) || !(into instanceof Array) || into.length !== this.size) {
-      throw invalid(`getData: 'into' must be a ${Array.name} of length ${this.size}, got ${describe(into)}`);
+    const type = dtype('getData', this.#type);
+    if (!holds(type, into) || into.length !== this.size) {
+      throw invalid(`getData: 'into' must be a ${type.Array.name} of length ${this.size}, got ${describe(into)}`);
     }
   }
 
   /**
-   * A copy on that device; the tensor's own data when it is there already.
-   * @param {string} device 'cpu', 'cuda', 'cuda:N' or 'auto'
+   * A copy on that device, in that element type, or both; the tensor's own data when nothing changes.
+   * @param {string | { type?: string, device?: string }} target 'cpu', 'cuda', 'cuda:N', 'auto' or an element type
    * @param {{ signal?: AbortSignal, transfer?: boolean }} [options] transfer: take the host array over
    * @returns {Promise<Tensor>}
    */
-  async to(device, options = {}) {
+  async to(target, options = {}) {
     this.#check('to');
-    if (typeof device !== 'string') throw invalid(`to: device must be a string, got ${describe(device)}`);
+    const { type = this.#type, device = this.location } = destination(target);
     const signal = checkSignal('to', options.signal);
-    const target = guard(() => native.resolveDevice(device));
-    if (target === 'cpu') return make({ type: this.#type, dims: [...this.#dims], data: await this.getData({ signal }) });
-    const transfer = options.transfer === true && !this.#handle;
-    const input = Tensor.input(this, 'x');
-    if (transfer) Tensor.takeOver([input], [this]);
-    const [output] = await run((id) => bridge.upload(id, target, input, transfer), { signal, held: [this, input] });
+    const place = guard(() => native.resolveDevice(device));
+    const how = { signal, transfer: options.transfer === true };
+    if (type === this.#type) return this.#move(place, how);
+    return this.#convert(type, place, how);
+  }
+
+  /**
+   * @param {string} place 'cpu' or 'cuda:N'
+   * @param {{ signal?: AbortSignal, transfer?: boolean }} how
+   * @returns {Promise<Tensor>}
+   */
+  async #move(place, { signal, transfer = false }) {
+    if (place === 'cpu') return make({ type: this.#type, dims: [...this.#dims], data: await this.getData({ signal }) });
+    const input = this.#give(transfer);
+    const start = (/** @type {number} */ id) => bridge.upload(id, place, input, transfer && !this.#handle);
+    const [output] = await run(start, { signal, held: [this, input] });
     return wrapOutput(output);
+  }
+
+  /**
+   * Converts on a GPU where the tensor is on one or goes to one.
+   * @param {string} type
+   * @param {string} place 'cpu' or 'cuda:N'
+   * @param {{ signal?: AbortSignal, transfer: boolean }} how
+   * @returns {Promise<Tensor>}
+   */
+  async #convert(type, place, { signal, transfer }) {
+    if (!this.#handle && place !== 'cpu') {
+      const moved = await this.#move(place, { signal, transfer });
+      return disposing(moved, () => moved.#convert(type, place, { signal, transfer: false }));
+    }
+    const input = this.#give(transfer);
+    const [device, how] = [this.#handle ? this.location : 'cpu', { transfer: transfer && !this.#handle }];
+    const start = (/** @type {number} */ id) => bridge.start(id, 'cast', device, [input], { to: type }, how);
+    const [output] = await run(start, { signal, held: [this, input] });
+    const converted = wrapOutput(output);
+    if (converted.location === place) return converted;
+    return disposing(converted, () => converted.#move(place, { signal }));
+  }
+
+  /**
+   * The tensor as an operand, its host array taken over where that is asked for.
+   * @param {boolean} transfer
+   */
+  #give(transfer) {
+    const input = Tensor.input(this, 'x');
+    if (transfer && !this.#handle) Tensor.takeOver([input], [this]);
+    return input;
   }
 
   /**
@@ -206,6 +247,40 @@ if (Symbol.dispose) Object.defineProperty(Tensor.prototype, Symbol.dispose, { va
 const make = (parts) => new Tensor(PARTS, parts);
 
 /**
+ * What `to` is asked for.
+ * @param {unknown} target
+ * @returns {{ type?: string, device?: string }}
+ */
+function destination(target) {
+  if (typeof target === 'string') return isDtype(target) ? { type: target } : { device: target };
+  if (typeof target !== 'object' || target === null || Array.isArray(target)) {
+    throw invalid(`to: must be given a device, an element type or { type, device }, got ${describe(target)}`);
+  }
+  const { type, device, ...rest } = /** @type {Record<string, unknown>} */ (target);
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) throw invalid(`to: unknown key '${unknown}'; known keys: type, device`);
+  if (type !== undefined) dtype('to', type);
+  if (device !== undefined && typeof device !== 'string') {
+    throw invalid(`to: device must be a string, got ${describe(device)}`);
+  }
+  return /** @type {{ type?: string, device?: string }} */ (target);
+}
+
+/**
+ * @template T
+ * @param {Tensor} tensor
+ * @param {() => Promise<T>} work
+ * @returns {Promise<T>}
+ */
+async function disposing(tensor, work) {
+  try {
+    return await work();
+  } finally {
+    tensor.dispose();
+  }
+}
+
+/**
  * @param {any} first
  * @param {any} second
  * @param {any} third
@@ -214,7 +289,7 @@ const make = (parts) => new Tensor(PARTS, parts);
 function parseArguments(first, second, third) {
   const named = typeof first === 'string';
   const [data, dims] = named ? [second, third] : [first, second];
-  const [type, elements] = named ? [first, elementsOf(first, data)] : inferred(data);
+  const [type, elements] = named ? [first, elementsOf('Tensor', first, data)] : inferred(data);
   const shape = dims === undefined ? [elements.length] : checkDims('Tensor', dims);
   const size = sizeOf('Tensor', shape);
   if (size !== elements.length) {
@@ -222,20 +297,6 @@ function parseArguments(first, second, third) {
     throw new WarpwrightError('SHAPE_MISMATCH', text);
   }
   return { type, dims: shape, data: elements };
-}
-
-/**
- * @param {string} name
- * @param {unknown} data
- * @returns {TypedArray}
- */
-function elementsOf(name, data) {
-  const type = dtype('Tensor', name);
-  if (Array.isArray(data)) return fromValues('Tensor', type, data);
-  const half = name === 'float16' && Float16 && data instanceof Float16;
-  const clamped = name === 'uint8' && data instanceof Uint8ClampedArray;
-  if (half || clamped || data instanceof type.Array) return /** @type {TypedArray} */ (data);
-  throw invalid(`Tensor: data of type ${name} must be a ${type.Array.name} or an array, got ${describe(data)}`);
 }
 
 /**
@@ -268,12 +329,14 @@ function detach(name, buffer) {
 }
 
 /**
- * The typed array of a host output.
+ * The typed array of a host output; for float16 a Uint16Array of its bits where that is asked for.
  * @param {import('../native.js').Output} output
+ * @param {boolean} [bits]
  * @returns {TypedArray}
  */
-function viewOf({ dtype: name, bytes }) {
-  const { Array, size } = dtype('result', name);
+function viewOf({ dtype: name, bytes }, bits = false) {
+  const type = dtype('result', name);
+  const [Array, size] = [bits && name === 'float16' ? Uint16Array : type.Array, type.size];
   const { buffer, byteOffset, byteLength } = /** @type {Uint8Array} */ (bytes);
   return new Array(buffer, byteOffset, byteLength / size);
 }

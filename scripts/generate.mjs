@@ -17,22 +17,32 @@ const write = (name, text) => writeFileSync(join(root, name), text);
 /** @param {import('../native.js').AttributeRow} attribute */
 function attributeLines({ name, kind, defaultValue, required, doc }) {
   const note = defaultValue === undefined ? '' : ` Default ${defaultValue}.`;
-  const type = kind === 'number[]' ? 'readonly number[]' : kind;
+  const type = { 'number[]': 'readonly number[]', DataType: 'T' }[kind] ?? kind;
   return `    /** ${doc}${note} */\n    ${name}${required ? '' : '?'}: ${type};\n`;
+}
+
+/** What the operands of an op may be. @param {OpRow} row */
+function operandOf({ dtypes }) {
+  if (dtypes.includes('int32')) return 'TypedArray | Tensor';
+  return dtypes.includes('float16') ? 'Operand' : 'WideOperand';
 }
 
 /** The declaration of one op. @param {OpRow} row */
 function declaration(row) {
   const required = row.operands.filter((operand) => operand.required);
   const optional = row.operands.filter((operand) => !operand.required);
-  const types = required.map((_, index) => `${'ABCDE'[index]} extends Operand`).join(', ');
+  const operand = operandOf(row);
+  const typed = row.attributes.find(({ kind }) => kind === 'DataType');
+  const typeOption = typed ? [`T extends DataType${typed.required ? '' : ' = never'}`] : [];
+  const types = [...required.map((_, index) => `${'ABCDE'[index]} extends ${operand}`), ...typeOption].join(', ');
   const parameters = required.map(({ name }, index) => `${name}: ${'ABCDE'[index]}`).join(', ');
   const options =
-    optional.map(({ name }) => `    /** Optional operand. */\n    ${name}?: Operand;\n`).join('') +
+    optional.map(({ name }) => `    /** Optional operand. */\n    ${name}?: ${operand};\n`).join('') +
     row.attributes.map(attributeLines).join('');
   const mark = row.attributes.some((attribute) => attribute.required) ? '' : '?';
   const body = options === '' ? 'CallOptions' : `CallOptions & {\n${options}  }`;
-  const result = `Result<${required.map((_, index) => 'ABCDE'[index]).join(' | ')}>`;
+  const given = required.map((_, index) => 'ABCDE'[index]).join(' | ');
+  const result = typed ? `TypedResult<${given}, T>` : `Result<${given}>`;
   return `/** ${row.doc} */\nexport function ${row.name}<${types}>(${parameters}, options${mark}: ${body}): Promise<${result}>;\n`;
 }
 
@@ -55,7 +65,7 @@ function esm() {
 function opsPage() {
   const head =
     '# Operations\n\nGenerated from the op table. Every function is asynchronous and also takes the common options of\n' +
-    '[the API page](api.md): `dims`, `device`, `precision`, `signal`, `transfer`. Names and meanings follow ONNX.\n';
+    '[the API page](api.md): `dims`, `device`, `precision`, `signal`, `transfer`,\n`type`. Names and meanings follow ONNX.\n';
   return head + opTable().map(opSection).join('');
 }
 
@@ -70,7 +80,8 @@ function opSection(row) {
     lines.push('\n| option | type | default | meaning |\n| --- | --- | --- | --- |');
     for (const { name, kind, defaultValue, required: must, doc } of row.attributes) {
       const fallback = must ? 'required' : (defaultValue ?? 'none');
-      lines.push(`| \`${name}\` | ${kind.replaceAll('|', '\\|')} | ${fallback} | ${doc} |`);
+      const type = kind === 'DataType' ? 'element type' : kind.replaceAll('|', '\\|');
+      lines.push(`| \`${name}\` | ${type} | ${fallback} | ${doc} |`);
     }
   }
   return `${lines.join('\n')}\n`;

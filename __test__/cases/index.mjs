@@ -1,3 +1,4 @@
+import { cases as cast } from './cast.mjs';
 import { cases as conv } from './conv.mjs';
 import { cases as elementwise } from './elementwise.mjs';
 import { cases as matmul } from './matmul.mjs';
@@ -6,10 +7,11 @@ import { cases as normalize } from './normalize.mjs';
 import { cases as pool } from './pool.mjs';
 
 /**
- * The case table. A row is data: { op, name, inputs: [{ dims, fill, offset }], options, named?, dtypes?, forms?, level?, noDims? }.
+ * The case table. A row is data: { op, name, inputs: [{ dims, fill, offset }], options, named?, dtypes?, forms?, level?, noDims? };
+ * dtypes are the floats that the op takes unless they are given.
  * `named` holds operands given as options; fills are those of helpers/random.mjs.
  */
-export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...normalize, ...median];
+export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...cast, ...normalize, ...median];
 
 /** Tolerance level of each op. Loosening one needs a sentence here saying why. */
 export const levelOf = {
@@ -64,4 +66,5 @@ export const levelOf = {
   pow: 'function',
   max: 'exact',
   min: 'exact',
+  cast: 'exact',
 };

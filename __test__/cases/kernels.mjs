@@ -1,5 +1,6 @@
 // The smallest calls that between them launch every kernel of the registry. Which tile a product takes depends on the
 // number of multiprocessors: on a card with one, large tiles pay at small sizes.
+import { types } from './cast.mjs';
 import { binaryOps, unaryOps } from './elementwise.mjs';
 
 const row = (op, name, shapes, options = {}, extra = {}) => ({
@@ -15,12 +16,18 @@ const elementwise = [
   ]),
 ];
 
+const floats = types.slice(0, 4);
+const cast = [
+  ...floats.map((to) => row('cast', `floats to ${to}`, [[300]], { to }, { dtypes: floats })),
+  row('cast', 'to int16', [[300]], { to: 'int16' }, { fill: 'wholes', dtypes: types }),
+];
+
 const pool = [
   ...['maxPool2d', 'averagePool2d'].map((op) => row(op, 'plain', [[2, 3, 8, 9]], { kernel: [3, 2], strides: [2, 2], pads: [1, 0, 1, 1] })),
   ...['globalMaxPool', 'globalAveragePool'].flatMap((op) => [[2, 3, 7, 7], [1, 2, 33, 31], [1, 2, 64, 65]].map((dims) => row(op, `[${dims}]`, [dims]))),
 ];
 
-/** Row lengths of each form: lanes, warp, block, wide in float64, wide in float32 and parts in float64, parts in float32. */
+/** Row lengths of each form: lanes, warp, block, wide in float64, wide in float32 and parts in float64, parts in the others. */
 const lengths = [16, 100, 1000, 4100, 8200, 16400];
 
 const rows = [
@@ -59,7 +66,7 @@ const windows = [
 ];
 
 /** On a card with several multiprocessors. */
-export const several = [...elementwise, ...pool, ...rows, ...median, ...skinny, ...windows];
+export const several = [...elementwise, ...cast, ...pool, ...rows, ...median, ...skinny, ...windows];
 
 /** On a card with one; edges of the tiles are off the sizes. */
 export const single = [

@@ -36,12 +36,20 @@ const extended = [
   product(9, 0, 13, { label: 'bias and activation alone', options: { activation: 'relu' }, named: { bias: { dims: [13] } } }),
   product(33, 17, 65, { label: 'bias', named: { bias: { dims: [65] } } }),
   product(64, 64, 64, { label: 'all of it', options: { alpha: 1.5, beta: -0.5, activation: 'relu', transB: true }, named: { c: full(64, 64), bias: { dims: [64] } } }),
-  ...['relu', 'sigmoid', 'tanh', 'gelu', 'silu'].map((activation) =>
+  ...['relu', 'sigmoid', 'tanh', 'gelu', 'silu', 'elu', 'selu', 'geluTanh', 'hardSigmoid', 'hardSwish', 'softplus', 'mish'].map((activation) =>
     product(17, 9, 33, { label: activation, options: { activation }, named: { bias: { dims: [33] } } })),
   product(17, 9, 33, { label: 'leakyRelu', options: { activation: 'leakyRelu' } }),
   product(17, 9, 33, { label: 'leakyRelu 0.25', options: { activation: 'leakyRelu', activationAlpha: 0.25 } }),
   product(17, 9, 33, { label: 'clip', options: { activation: 'clip', activationAlpha: 0, activationBeta: 2.5 } }),
   product(17, 9, 33, { label: 'clip above', options: { activation: 'clip', activationBeta: 0.5 } }),
+  product(17, 9, 33, { label: 'elu 0.25', options: { activation: 'elu', activationAlpha: 0.25 } }),
+  product(17, 9, 33, { label: 'selu 1.5 2', options: { activation: 'selu', activationAlpha: 1.5, activationBeta: 2 } }),
+  product(17, 9, 33, { label: 'hardSigmoid 0.5 0.25', options: { activation: 'hardSigmoid', activationAlpha: 0.5, activationBeta: 0.25 } }),
+  product(33, 17, 65, { label: 'bias by rows', named: { bias: { dims: [33, 1] } } }),
+  product(33, 17, 65, { label: 'bias of a row', named: { bias: { dims: [1, 65] } } }),
+  product(5, 70, 6, { label: 'bias by rows, few of them', named: { bias: { dims: [5, 1] } } }),
+  product(3, 2100, 40, { label: 'bias by rows, long sums', options: { activation: 'gelu' }, named: { bias: { dims: [3, 1] } } }),
+  product(70, 64, 66, { label: 'c and bias by rows', options: { beta: 0.5, activation: 'silu' }, named: { c: full(70, 66), bias: { dims: [70, 1] } } }),
   product(70, 33, 130, { label: 'relu and NaN', options: { activation: 'relu' }, fill: { fill: 'normal', at: { 40: NaN } } }),
 ];
 
@@ -66,7 +74,17 @@ const batches = [
   batched([2, 3, 4], [2, 4, 5], {}, { c: { dims: [5] } }),
   batched([2, 3, 4], [2, 4, 5], {}, { c: { dims: [3, 1] } }),
   batched([2, 3, 4], [2, 4, 5], {}, { c: { dims: [] } }),
+  batched([3, 4, 5], [5, 6], { activation: 'relu' }, { bias: { dims: [4, 1] } }),
+  batched([3, 1, 5], [3, 5, 1], {}, { bias: { dims: [1, 1] } }),
 ];
+
+/** Results of another type than the operands. */
+const halves = ['float16', 'bfloat16'];
+const converted = [[9, 11, 13], [64, 300, 65], [1, 200, 33]].flatMap(([m, k, n]) => [
+  product(m, k, n, { label: 'to float32', options: { outputType: 'float32' }, dtypes: ['float32', ...halves] }),
+  ...halves.map((outputType) =>
+    product(m, k, n, { label: `to ${outputType}`, options: { outputType, activation: 'gelu' }, named: { bias: { dims: [n] } }, dtypes: ['float32', outputType] })),
+]);
 
 const views = [1, 2, 3].map((offset) => ({
   op: 'matmul', name: `views at offset ${offset}`, inputs: [{ dims: [33, 35], offset }, { dims: [35, 37], offset: offset + 1 }], named: { bias: { dims: [37], offset } }, options: {},
@@ -85,4 +103,4 @@ const nonFinite = [
   { name: 'smallest numbers', inputs: [{ dims: [3, 70], fill: 1e-40 }, { dims: [70, 3], fill: 1 }], dtypes: ['float32'] },
 ].map((row) => ({ op: 'matmul', options: {}, ...row }));
 
-export const cases = [...sweep, ...squares, ...large, ...turned, ...fills, ...extended, ...batches, ...views, ...nonFinite];
+export const cases = [...sweep, ...squares, ...large, ...turned, ...fills, ...extended, ...batches, ...converted, ...views, ...nonFinite];

@@ -21,6 +21,14 @@ export function generator(seed) {
 const limits = {
   float32: { max: 3.4028234663852886e38, denormal: 1e-42, log: 38 },
   float64: { max: Number.MAX_VALUE, denormal: 2 ** -1030, log: 307 },
+  float16: { max: 65504, denormal: 2 ** -20, log: 6 },
+  bfloat16: { max: 255 * 2 ** 120, denormal: 2 ** -130, log: 38 },
+  int64: { max: 2 ** 53 },
+  uint64: { max: 2 ** 53 },
+  int32: { max: 2 ** 31 },
+  uint32: { max: 2 ** 32 },
+  int16: { max: 2 ** 15 },
+  uint16: { max: 2 ** 16 },
 };
 
 const specialsOf = ({ max, denormal }) => [
@@ -37,6 +45,7 @@ const fills = {
   huge: (random, { max }) => (random() < 0.5 ? -1 : 1) * max * (0.5 + random() / 2),
   integers: (random) => Math.floor(17 * random()) - 8,
   halves: (random) => (Math.floor(41 * random()) - 20) / 2,
+  wholes: (random, { max = 256 }) => Math.floor((2 * random() - 1) * max * (random() < 0.5 ? 1 : 2 ** -7)),
   ties: (random) => Math.floor(4 * random()) - 1,
   zeros: () => 0,
   ones: () => 1,
@@ -52,12 +61,6 @@ const fills = {
   },
   all: (random) => [NaN, Infinity, -Infinity][Math.floor(random() * 3)],
 };
-
-const arrays = { float32: Float32Array, float64: Float64Array };
-
-export function arrayOf(dtype, length) {
-  return new arrays[dtype](length);
-}
 
 /**
  * Fills a typed array as `fill` says: a name above, a list of numbers (repeated), a number,
@@ -78,6 +81,6 @@ export function fillArray(array, fill, seed, dtype) {
   const make = fills[fill];
   if (!make) throw new Error(`no fill is called ${fill}`);
   const random = generator(seed);
-  for (let i = 0; i < array.length; i++) array[i] = make(random, limits[dtype]);
+  for (let i = 0; i < array.length; i++) array[i] = make(random, limits[dtype] ?? {});
   return array;
 }

@@ -3,8 +3,9 @@ import internal from '../../lib/internal.js';
 import { sizeOf } from '../oracle/array.mjs';
 import { oracle } from '../oracle/index.mjs';
 import { device, location, onGpu } from './device.mjs';
-import { arrayOf, fillArray, hash } from './random.mjs';
+import { fillArray, hash } from './random.mjs';
 import { differences } from './tolerance.mjs';
+import { arrayOf, formats, load, store } from './types.mjs';
 
 const GUARD = 6.5;
 
@@ -15,10 +16,11 @@ const GUARD = 6.5;
 function operand(spec, seed, dtype) {
   const length = sizeOf(spec.dims);
   const offset = spec.offset ?? 0;
-  const whole = arrayOf(dtype, length + 2 * offset).fill(GUARD);
+  const whole = arrayOf(dtype, length + 2 * offset);
+  store(whole, new Float64Array(whole.length).fill(GUARD), dtype);
   const view = whole.subarray(offset, offset + length);
-  fillArray(view, spec.fill ?? 'normal', seed, dtype);
-  return { view, whole, before: whole.slice(), dims: spec.dims };
+  store(view, fillArray(new Float64Array(length), spec.fill ?? 'normal', seed, dtype), dtype);
+  return { view, whole, before: whole.slice(), dims: spec.dims, dtype };
 }
 
 function build(testCase, dtype) {
@@ -32,7 +34,7 @@ function build(testCase, dtype) {
 }
 
 function expected(testCase, inputs, named) {
-  const asNdArray = ({ view, dims }) => ({ data: view, dims });
+  const asNdArray = ({ view, dims, dtype }) => ({ data: load(view, dtype), dims, dtype });
   const options = { ...testCase.options };
   for (const [name, value] of Object.entries(named)) options[name] = asNdArray(value);
   return oracle[testCase.op](inputs.map(asNdArray), options);
@@ -47,13 +49,23 @@ function shapes(op, inputs, named) {
   return [...inputs.map((o) => o.dims), ...optional.map((row) => named[row.name]?.dims)];
 }
 
+/** The element type of a case's results. */
+const typeOfResult = ({ options }, dtype) => options.to ?? options.outputType ?? dtype;
+
+/** What an array of results may be: numbers of 16 bits are bits, or numbers where the engine has an array for them. */
+function isArrayOf(dtype, result, bitsGiven) {
+  if (dtype === 'float16' && !bitsGiven && globalThis.Float16Array) return result instanceof globalThis.Float16Array;
+  return result?.constructor === arrayOf(dtype, 0).constructor;
+}
+
 /** Typed arrays in, typed array out. */
 async function runArrays(testCase, dtype, { inputs, named }) {
   const options = { ...testCase.options, ...mapValues(named, (o) => o.view), device };
+  if (formats[dtype].bits || dtype === 'bool') options.type = dtype;
   if (!testCase.noDims) options.dims = shapes(testCase.op, inputs, named);
   const result = await warpwright[testCase.op](...inputs.map((o) => o.view), options);
   const problems = [];
-  if (result?.constructor !== arrayOf(dtype, 0).constructor) problems.push(`gives a ${result?.constructor?.name}`);
+  if (!isArrayOf(typeOfResult(testCase, dtype), result, dtype === 'float16')) problems.push(`gives a ${result?.constructor?.name}`);
   if (inputs.some((o) => o.whole.buffer === result.buffer && result.length > 0)) problems.push('gives the memory of an input');
   return { data: result, problems };
 }
@@ -63,7 +75,7 @@ async function runTensors(testCase, dtype, { inputs, named }) {
   const wrap = (o) => new warpwright.Tensor(dtype, o.view, o.dims);
   const options = { ...testCase.options, ...mapValues(named, wrap), device };
   const result = await warpwright[testCase.op](...inputs.map(wrap), options);
-  return { data: result.data, dims: result.dims, problems: describe(result, dtype, 'cpu') };
+  return { data: result.data, dims: result.dims, problems: describe(result, typeOfResult(testCase, dtype), 'cpu') };
 }
 
 /** GPU tensors in, GPU tensor out, read back at the end. */
@@ -79,7 +91,7 @@ async function runResident(testCase, dtype, { inputs, named }) {
   const options = { ...testCase.options };
   for (const [name, value] of Object.entries(named)) options[name] = await move(value);
   const result = await warpwright[testCase.op](...operands, options);
-  const problems = describe(result, dtype, location);
+  const problems = describe(result, typeOfResult(testCase, dtype), location);
   const data = await result.getData();
   for (const tensor of [...moved, result]) tensor.dispose();
   return { data, dims: result.dims, problems };
@@ -116,11 +128,22 @@ async function runForm(form, testCase, level, dtype) {
   if (got.dims && String(got.dims) !== String(want.dims)) {
     problems.push(`has dims [${got.dims}], expected [${want.dims}]`);
   }
-  problems.push(...differences(level, got.data, want, dtype));
+  const type = typeOfResult(testCase, dtype);
+  problems.push(...differences(level, load(got.data, type), want, type));
   for (const o of [...built.inputs, ...Object.values(built.named)]) {
     if (!sameBytes(o.whole, o.before)) problems.push('an input or the memory beside it was written');
   }
   return problems;
+}
+
+/** Floats that an op takes. */
+const floatsOf = (op) => internal.opTable().find((row) => row.name === op).dtypes.filter((name) => 'max' in formats[name]);
+
+/** Forms of a case in one type; one of them, by the case's name, for types of 16 bits, which share their code. */
+function formsOf(testCase, dtype) {
+  const fitting = Object.keys(forms).filter((form) => !testCase.forms || testCase.forms.includes(form));
+  if (!formats[dtype].bits) return fitting;
+  return [fitting[hash(`${testCase.op} ${testCase.name} ${dtype}`) % fitting.length]];
 }
 
 /**
@@ -131,9 +154,8 @@ async function runForm(form, testCase, level, dtype) {
 export async function failures(cases, level) {
   const lines = [];
   for (const testCase of cases) {
-    for (const dtype of testCase.dtypes ?? ['float32', 'float64']) {
-      for (const form of Object.keys(forms)) {
-        if (testCase.forms && !testCase.forms.includes(form)) continue;
+    for (const dtype of testCase.dtypes ?? floatsOf(testCase.op)) {
+      for (const form of formsOf(testCase, dtype)) {
         const problems = await runForm(form, testCase, testCase.level ?? level, dtype);
         if (problems.length > 0) {
           lines.push(`${testCase.op} '${testCase.name}', ${dtype}, ${form}: ${problems.join('; ')}`);

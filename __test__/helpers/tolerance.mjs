@@ -1,16 +1,10 @@
 import { coordinateOf } from '../oracle/array.mjs';
-
-const formats = {
-  float32: { fraction: 23, minExponent: -126, max: 3.4028234663852886e38, round: Math.fround, unit: 2 ** -24 },
-  float64: { fraction: 52, minExponent: -1022, max: Number.MAX_VALUE, round: (x) => x, unit: 2 ** -53 },
-};
+import { exponentOf, formats } from './types.mjs';
 
 /** Distance between neighbouring numbers of the type at `value`. */
 export function ulp(value, dtype) {
   const { fraction, minExponent } = formats[dtype];
-  const size = Math.abs(value);
-  let exponent = size === 0 ? minExponent : Math.floor(Math.log2(size));
-  if (size !== 0 && 2 ** exponent > size) exponent--;
+  const exponent = value === 0 ? minExponent : exponentOf(value);
   return 2 ** Math.max(Math.max(exponent, minExponent) - fraction, -1074);
 }
 
@@ -26,6 +20,8 @@ export function ulp(value, dtype) {
  *             bias and activation. In float64 the same number of units.
  * eleven      as accumulate, both factors of each product being rounded to eleven bits first (precision 'high').
  * normalized  as accumulate: the row's sums, the exponential or root and the scaling stand behind each element.
+ *
+ * Types of 16 bits are computed with in float32 and rounded once: half a unit of theirs beside what float32 is allowed.
  */
 export const levels = {
   exact: () => 0,
@@ -35,6 +31,11 @@ export const levels = {
   eleven: (want, dtype, bound, length) => 2 ** -10 * bound + sumLevel(want, dtype, bound, length),
   normalized: sumLevel,
 };
+
+function allowed(level, want, dtype, bound, length) {
+  if (level === 'exact' || !formats[dtype].bits) return levels[level](want, dtype, bound, length);
+  return 0.5 * ulp(want, dtype) + levels[level](want, 'float32', bound, length);
+}
 
 function sumLevel(want, dtype, bound, length) {
   return ulp(want, dtype) + (Math.min(length, 16) + 4) * formats[dtype].unit * bound;
@@ -51,22 +52,23 @@ function accepts(level, got, want, dtype, bound, length) {
   if (classOf(rounded) !== classOf(got)) {
     // A number within the tolerance of the largest may come out as infinity, and the other way round.
     const edge = level !== 'exact' && level !== 'rounded' && !Number.isNaN(got) && !Number.isNaN(want);
-    return edge && Math.abs(Math.abs(want) - formats[dtype].max) <= 16 * ulp(formats[dtype].max, dtype)
+    const { max, bits } = formats[dtype];
+    return edge && Math.abs(Math.abs(want) - max) <= (bits ? 1 : 16) * ulp(max, dtype)
       && Math.sign(got) === Math.sign(want);
   }
   if (Object.is(rounded, got) || rounded === got || !Number.isFinite(got)) return true;
   if (level === 'exact') return false;
-  return Math.abs(got - want) <= levels[level](want, dtype, bound, length);
+  return Math.abs(got - want) <= allowed(level, want, dtype, bound, length);
 }
 
 /**
- * Compares a result with the oracle's. Returns one line per wrong element, at most `limit` of them and a count.
+ * Compares a result with the oracle's. Returns one line per wrong element, at most `most` of them and a count.
  * @param {string} level
- * @param {Float32Array | Float64Array} got
+ * @param {ArrayLike<number>} got
  * @param {{ data: ArrayLike<number>, dims: number[], bound?: ArrayLike<number>, length?: number }} want
  * @param {string} dtype
  */
-export function differences(level, got, want, dtype, limit = 3) {
+export function differences(level, got, want, dtype, most = 3) {
   if (!levels[level]) return [`no tolerance level is called ${level}`];
   if (got.length !== want.data.length) {
     return [`has ${got.length} elements, expected ${want.data.length} (dims [${want.dims}])`];
@@ -77,12 +79,12 @@ export function differences(level, got, want, dtype, limit = 3) {
     const expected = want.data[i];
     if (accepts(level, got[i], expected, dtype, want.bound?.[i] ?? 0, want.length ?? 1)) continue;
     wrong++;
-    if (wrong > limit) continue;
+    if (wrong > most) continue;
     const distance = Math.abs(got[i] - expected) / ulp(expected, dtype);
-    const allowed = levels[level](expected, dtype, want.bound?.[i] ?? 0, want.length ?? 1) / ulp(expected, dtype);
+    const limit = allowed(level, expected, dtype, want.bound?.[i] ?? 0, want.length ?? 1) / ulp(expected, dtype);
     lines.push(`at [${coordinateOf(i, want.dims)}] got ${got[i]}, expected ${formats[dtype].round(expected)}, `
-      + `${distance.toPrecision(4)} units in the last place, ${allowed.toPrecision(3)} allowed`);
+      + `${distance.toPrecision(4)} units in the last place, ${limit.toPrecision(3)} allowed`);
   }
-  if (wrong > limit) lines.push(`and ${wrong - limit} more of ${got.length} elements`);
+  if (wrong > most) lines.push(`and ${wrong - most} more of ${got.length} elements`);
   return lines;
 }

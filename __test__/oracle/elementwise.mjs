@@ -88,7 +88,8 @@ export function binaryOp(op) {
 }
 
 /** The activation that matmul and the convolutions apply last. */
-export function activate({ activation = 'none', activationAlpha, activationBeta }, value) {
+export function activate({ activation = 'none', activationAlpha: alpha, activationBeta: beta }, value) {
   if (activation === 'none') return value;
-  return unary[activation](value, { alpha: activationAlpha, min: activationAlpha, max: activationBeta });
+  if (activation === 'geluTanh') return geluTanh(value);
+  return unary[activation](value, { alpha, beta, gamma: beta, min: alpha, max: beta });
 }

@@ -1,3 +1,4 @@
+import { cast } from './cast.mjs';
 import { conv, convTranspose } from './conv.mjs';
 import { binary, binaryOp, unary, unaryOp } from './elementwise.mjs';
 import { matmul } from './matmul.mjs';
@@ -29,6 +30,7 @@ export const oracle = {
   layerNorm,
   batchNorm,
   median,
+  cast,
   ...Object.fromEntries(Object.keys(unary).map((op) => [op, unaryOp(op)])),
   ...Object.fromEntries(Object.keys(binary).map((op) => [op, binaryOp(op)])),
 };

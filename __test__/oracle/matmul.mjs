@@ -37,7 +37,7 @@ export function matmul([a, b], options = {}) {
         const total = new Sum();
         if (alpha !== 0) total.addProduct(alpha, products.value);
         if (c && beta !== 0) total.addProduct(beta, c.data[positionIn(c.dims, [...place, i, j])]);
-        if (bias) total.add(bias.data[positionIn(bias.dims, [j])]);
+        if (bias) total.add(bias.data[positionIn(bias.dims, [i, j])]);
         const position = (t * m + i) * n + j;
         data[position] = activate(options, total.value);
         bound[position] = 1.2 * (Math.abs(alpha) * products.size + total.size) + Math.abs(data[position]);

@@ -1,6 +1,6 @@
 // A user's file: it must compile under `strict`; lines marked as errors must be errors.
 import {
-  Tensor, WarpwrightError, add, allocPinned, averagePool2d, batchNorm, clip, conv1d, conv2d, conv3d, convTranspose2d, devices, gelu,
+  Tensor, WarpwrightError, add, allocPinned, averagePool2d, batchNorm, cast, clip, conv1d, conv2d, conv3d, convTranspose2d, devices, gelu,
   globalAveragePool, gpuStatus, init, layerNorm, matmul, maxPool2d, median, memoryStats, relu, softmax, trimMemory,
 } from 'warpwright';
 import type { DeviceInfo } from 'warpwright';
@@ -14,7 +14,16 @@ export async function arrays(): Promise<void> {
   const middle: Float64Array = await median(sum, { dims: [2, 1], even: 'mean', nan: 'omit' });
   const bounded: Float32Array = await clip(soft, { min: 0, max: 1, signal: new AbortController().signal, transfer: true, precision: 'highest' });
   const smooth: Float32Array = await gelu(bounded, { approximate: 'tanh', dims: [[4]] });
-  console.log(smooth, middle);
+  const bits: Uint16Array = await relu(new Uint16Array([0x3f80]), { type: 'bfloat16' });
+  const long: Float32Array = await matmul(bits, bits, { type: 'bfloat16', outputType: 'float32', dims: [[1, 1], [1, 1]] });
+  const bytes: Uint8Array = await cast(long, { to: 'uint8' });
+  const counts: Float64Array = await cast(new Int32Array([1, 2]), { to: 'float64' });
+  console.log(smooth, middle, bytes, counts);
+
+  // @ts-expect-error the type is missing
+  await cast(long);
+  // @ts-expect-error no forms for bits
+  await median(bits, { type: 'bfloat16', dims: [1, 1] });
 
   // @ts-expect-error a misspelt option
   await relu(single, { devise: 'cpu' });
@@ -51,6 +60,13 @@ export async function tensors(): Promise<Tensor> {
   new Tensor('int64', [1, 2], [2]);
   new Tensor('bool', Uint8Array.from([0, 1]), [2]);
   new Tensor('float16', Uint16Array.from([0x3c00]), []);
+  const half: Tensor = await x.to('float16');
+  await half.to({ type: 'bfloat16', device: 'cuda' });
+  const whole: Tensor = await cast(half, { to: 'int32' });
+  const wide: Tensor = await matmul(half, half, { outputType: 'float32', activation: 'geluTanh' });
+  console.log(whole, wide);
+  // @ts-expect-error no such type
+  await x.to('float8');
   // @ts-expect-error no such type
   new Tensor('float31', new Float32Array(1), [1]);
   return pooled;

@@ -13,6 +13,13 @@ enum Activation : unsigned {
     ACT_TANH = 5,
     ACT_GELU = 6,
     ACT_SILU = 7,
+    ACT_ELU = 8,
+    ACT_SELU = 9,
+    ACT_GELU_TANH = 10,
+    ACT_HARD_SIGMOID = 11,
+    ACT_HARD_SWISH = 12,
+    ACT_SOFTPLUS = 13,
+    ACT_MISH = 14,
 };
 
 template <class T> __device__ __forceinline__ T act_relu(T x) { return x <= T(0) ? T(0) : x; }
@@ -33,6 +40,13 @@ template <class T> __device__ __forceinline__ T activate(T x, unsigned code, T p
     case ACT_TANH: return ww_tanh(x);
     case ACT_GELU: return ww_gelu(x);
     case ACT_SILU: return ww_silu(x);
+    case ACT_ELU: return ww_elu(x, p0);
+    case ACT_SELU: return ww_selu(x, p0, p1);
+    case ACT_GELU_TANH: return ww_gelu_tanh(x);
+    case ACT_HARD_SIGMOID: return ww_hard_sigmoid(x, p0, p1);
+    case ACT_HARD_SWISH: return ww_hard_swish(x);
+    case ACT_SOFTPLUS: return ww_softplus(x);
+    case ACT_MISH: return ww_mish(x);
     default: return x;
     }
 }

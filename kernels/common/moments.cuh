@@ -43,8 +43,8 @@ WW_DEVICE double ww_row_squares(WwRow<T, VECTORS>& r, double mean, unsigned colu
     double squares = 0.0;
 #pragma unroll
     for (int k = 0; k < r.count; k++) {
-        T d = ww_deviation(r.value[k], mean);
-        r.value[k] = r.column(k, lane, lanes, vectors) < columns ? d : T(0);
+        WwCompute<T> d = ww_deviation(r.value[k], mean);
+        r.value[k] = r.column(k, lane, lanes, vectors) < columns ? d : WwCompute<T>(0);
         squares = fma((double)r.value[k], (double)r.value[k], squares);
     }
     return squares;

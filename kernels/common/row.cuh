@@ -1,5 +1,6 @@
 // One row held in the registers of a group of threads, and sums over the group.
 #pragma once
+#include "half.cuh"
 
 // A group is `lanes` threads of a warp (a power of two), or the whole block where lanes > 32.
 template <int LANES, class T, class Op> WW_DEVICE T ww_lanes_reduce(T value, Op op) {
@@ -13,20 +14,21 @@ template <int LANES, class T, class Op> WW_DEVICE T ww_lanes_reduce(T value, Op 
 template <class T, int VECTORS> struct WwRow {
     static constexpr int size = WwVector<T>::size;
     static constexpr int count = VECTORS * size;
-    T value[count];
+    using Value = WwCompute<T>;
+    Value value[count];
 
     WW_DEVICE bool vectors(const T* row, const T* out, unsigned columns) {
         return columns % size == 0 && ww_aligned(row) && ww_aligned(out);
     }
 
-    __device__ __forceinline__ void load(const T* row, unsigned columns, unsigned lane, unsigned lanes, bool vectors, T fill) {
+    __device__ __forceinline__ void load(const T* row, unsigned columns, unsigned lane, unsigned lanes, bool vectors, Value fill) {
         if (vectors) {
 #pragma unroll
             for (int v = 0; v < VECTORS; v++) {
                 unsigned i = (v * lanes + lane) * size;
                 WwVector<T> part;
 #pragma unroll
-                for (int k = 0; k < size; k++) part.lane[k] = fill;
+                for (int k = 0; k < size; k++) part.lane[k] = T(fill);
                 if (i < columns) part = ww_load(row + i);
 #pragma unroll
                 for (int k = 0; k < size; k++) value[v * size + k] = part.lane[k];
@@ -35,7 +37,7 @@ template <class T, int VECTORS> struct WwRow {
 #pragma unroll
             for (int k = 0; k < count; k++) {
                 unsigned i = k * lanes + lane;
-                value[k] = i < columns ? row[i] : fill;
+                value[k] = i < columns ? (Value)row[i] : fill;
             }
         }
     }
@@ -47,14 +49,14 @@ template <class T, int VECTORS> struct WwRow {
                 unsigned i = (v * lanes + lane) * size;
                 WwVector<T> part;
 #pragma unroll
-                for (int k = 0; k < size; k++) part.lane[k] = value[v * size + k];
+                for (int k = 0; k < size; k++) part.lane[k] = T(value[v * size + k]);
                 if (i < columns) ww_store(out + i, part);
             }
         } else {
 #pragma unroll
             for (int k = 0; k < count; k++) {
                 unsigned i = k * lanes + lane;
-                if (i < columns) out[i] = value[k];
+                if (i < columns) out[i] = T(value[k]);
             }
         }
     }
@@ -64,3 +66,6 @@ template <class T, int VECTORS> struct WwRow {
         return vectors ? (k / size * lanes + lane) * size + k % size : k * lanes + lane;
     }
 };
+
+// What a block of 512 threads holds of a long row at a time: 16 numbers a thread, 8 of float64.
+template <class T> using WwStrip = WwRow<T, sizeof(T) == 2 ? 2 : 4>;

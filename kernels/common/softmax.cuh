@@ -39,7 +39,8 @@ template <class T> WW_DEVICE WwPair<T> ww_block_pair(WwPair<T> own) {
 }
 
 // Replaces a row's values by exponentials relative to the group's maximum (LOG keeps the values) and returns the pair.
-template <int LANES, bool LOG, class T, int VECTORS> WW_DEVICE WwPair<T> ww_exponentials(WwRow<T, VECTORS>& r) {
+template <int LANES, bool LOG, class S, int VECTORS> WW_DEVICE WwPair<WwCompute<S>> ww_exponentials(WwRow<S, VECTORS>& r) {
+    using T = WwCompute<S>;
     T most = r.value[0];
 #pragma unroll
     for (int k = 1; k < r.count; k++) most = ww_max_number(most, r.value[k]);
@@ -55,7 +56,7 @@ template <int LANES, bool LOG, class T, int VECTORS> WW_DEVICE WwPair<T> ww_expo
 }
 
 // Turns exponentials relative to `own` (or values, for LOG) into the result for the whole row's pair.
-template <bool LOG, class T, int VECTORS> WW_DEVICE void ww_scale(WwRow<T, VECTORS>& r, WwPair<T> own, WwPair<T> all) {
+template <bool LOG, class S, int VECTORS, class T> WW_DEVICE void ww_scale(WwRow<S, VECTORS>& r, WwPair<T> own, WwPair<T> all) {
     T factor = LOG ? ww_log(all.sum) : ww_exp(own.most - all.most) / all.sum;
 #pragma unroll
     for (int k = 0; k < r.count; k++) r.value[k] = LOG ? r.value[k] - all.most - factor : r.value[k] * factor;

@@ -2,13 +2,18 @@
 
 use super::Attrs;
 use super::spec::{Attribute, Kind, attribute};
+use super::unary::SELU;
 use crate::cpu::Math;
-use crate::cpu::math::{clip, gelu, leaky_relu, relu, sigmoid, silu};
+use crate::cpu::math::*;
 use crate::dtype::DType;
 use crate::kernels::{Arg, float_arg};
 
 /// Names in the order of the codes in kernels/common/activation.cuh.
-const NAMES: &[&str] = &["none", "relu", "leakyRelu", "clip", "sigmoid", "tanh", "gelu", "silu"];
+#[rustfmt::skip]
+const NAMES: &[&str] = &[
+    "none", "relu", "leakyRelu", "clip", "sigmoid", "tanh", "gelu", "silu", "elu", "selu", "geluTanh", "hardSigmoid",
+    "hardSwish", "softplus", "mish",
+];
 
 /// The option `activation`.
 pub const ACTIVATION: Attribute =
@@ -17,11 +22,15 @@ pub const ACTIVATION: Attribute =
 pub const ACTIVATION_ALPHA: Attribute = attribute(
     "activationAlpha",
     Kind::Float(f64::NAN),
-    "Slope of leakyRelu below 0, 0.01 when left out; lower limit of clip, none when left out.",
+    "Its first parameter: alpha of leakyRelu (0.01 when left out), elu (1), selu (1.67326) and hardSigmoid (0.2), lower \
+     limit of clip (none).",
 );
 /// The option `activationBeta`.
-pub const ACTIVATION_BETA: Attribute =
-    attribute("activationBeta", Kind::Float(f64::NAN), "Upper limit of clip, none when left out.");
+pub const ACTIVATION_BETA: Attribute = attribute(
+    "activationBeta",
+    Kind::Float(f64::NAN),
+    "Its second parameter: gamma of selu (1.0507 when left out), beta of hardSigmoid (0.5), upper limit of clip (none).",
+);
 
 /// An activation with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,12 +45,12 @@ impl Activation {
     pub fn new(attrs: &Attrs) -> Activation {
         let name = attrs.choice(ACTIVATION.name);
         let or = |value: f64, default| if value.is_nan() { default } else { value };
-        let low = if name == "leakyRelu" { 0.01 } else { f64::NEG_INFINITY };
+        let [first, second] = defaults(name);
         Activation {
             code: NAMES.iter().position(|&known| known == name).unwrap_or(0) as u32,
             parameters: [
-                or(attrs.float(ACTIVATION_ALPHA.name), low),
-                or(attrs.float(ACTIVATION_BETA.name), f64::INFINITY),
+                or(attrs.float(ACTIVATION_ALPHA.name), first),
+                or(attrs.float(ACTIVATION_BETA.name), second),
             ],
         }
     }
@@ -67,6 +76,13 @@ impl Activation {
             "tanh" => each(values, Math::tanh),
             "gelu" => each(values, gelu),
             "silu" => each(values, silu),
+            "elu" => each(values, |x| elu(x, first)),
+            "selu" => each(values, |x| selu(x, first, second)),
+            "geluTanh" => each(values, gelu_tanh),
+            "hardSigmoid" => each(values, |x| hard_sigmoid(x, first, second)),
+            "hardSwish" => each(values, hard_swish),
+            "softplus" => each(values, softplus),
+            "mish" => each(values, mish),
             _ => {}
         }
     }
@@ -74,6 +90,18 @@ impl Activation {
     /// Nanoseconds for one element, about.
     pub fn cost(&self) -> usize {
         if self.code < 4 { 1 } else { 12 }
+    }
+}
+
+/// The functions' own parameters.
+fn defaults(name: &str) -> [f64; 2] {
+    match name {
+        "leakyRelu" => [0.01, 0.0],
+        "clip" => [f64::NEG_INFINITY, f64::INFINITY],
+        "elu" => [1.0, 0.0],
+        "selu" => SELU,
+        "hardSigmoid" => [0.2, 0.5],
+        _ => [0.0, 0.0],
     }
 }
 
@@ -106,5 +134,10 @@ mod tests {
         assert_eq!(applied(&[named("clip"), alpha(-3.0)], &x), [-3.0, -1.0, 0.5, 300.0]);
         let beta = ("activationBeta", Raw::Number(6.0));
         assert_eq!(applied(&[named("clip"), alpha(0.0), beta], &x), [0.0, 0.0, 0.5, 6.0]);
+        assert_eq!(applied(&[named("elu"), alpha(2.0)], &x)[..], [-2.0, 2.0 * (-1f64).exp_m1(), 0.5, 300.0]);
+        assert_eq!(applied(&[named("selu")], &[1.0]), [SELU[1]]);
+        assert_eq!(applied(&[named("hardSigmoid")], &x), [0.0, 0.3, 0.6, 1.0]);
+        let beta = ("activationBeta", Raw::Number(0.25));
+        assert_eq!(applied(&[named("hardSigmoid"), beta], &[0.0]), [0.25]);
     }
 }

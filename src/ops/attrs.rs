@@ -130,7 +130,7 @@ fn unknown_option<T>(spec: &OpSpec, name: &str) -> Result<T> {
 }
 
 /// Options that every op takes and that the callers handle before attributes are parsed.
-pub const COMMON_OPTIONS: &[&str] = &["dims", "device", "precision", "signal", "transfer"];
+pub const COMMON_OPTIONS: &[&str] = &["dims", "device", "precision", "signal", "transfer", "type"];
 
 /// The known name within two edits of `name`, case aside.
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {

@@ -262,8 +262,8 @@ mod tests {
     fn every_row_has_its_kernels() {
         use Parameter::{Block, Word64};
         let block = Block(pack(&[axis(1, 1, 1)], 4).len() * 4);
-        for (spec, suffix) in OPS.iter().flat_map(|spec| [(spec, "f32"), (spec, "f64")]) {
-            let plain = format!("{}_{suffix}", spec.name);
+        for (spec, dtype) in OPS.iter().flat_map(|spec| FLOATS.iter().map(move |dtype| (spec, dtype))) {
+            let plain = format!("{}_{}", spec.name, dtype.suffix());
             assert_eq!(kernel(&plain, 75).unwrap().1.parameters, [Word64; 4]);
             let (_, entry) = kernel(&format!("{plain}_broadcast"), 75).unwrap();
             assert_eq!(entry.parameters, [Word64, Word64, Word64, Word64, block], "{}", spec.name);

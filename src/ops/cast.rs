@@ -106,7 +106,7 @@ elements! {
 /// the last one.
 fn exact_enough(magnitude: u64) -> f64 {
     let lost = magnitude & 0xfff;
-    if magnitude >> 52 == 0 || lost == 0 { magnitude as f64 } else { (magnitude - lost | 0x1000) as f64 }
+    if magnitude >> 52 == 0 || lost == 0 { magnitude as f64 } else { ((magnitude - lost) | 0x1000) as f64 }
 }
 
 macro_rules! half_elements {

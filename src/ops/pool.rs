@@ -376,7 +376,7 @@ mod tests {
         use Parameter::{Block, Word64};
         let axis = WindowAxis { input: 5, kernel: 1, stride: 9, dilation: 1, begin: 0, end: 0, output: 1 };
         let block = Block(pack(&OPS[0], &[axis; 3], 1, false).unwrap().len() * 4);
-        for suffix in ["f32", "f64"] {
+        for suffix in FLOATS.iter().map(|dtype| dtype.suffix()) {
             for name in ["maxPool", "averagePool"] {
                 let (_, entry) = kernel(&format!("{name}_{suffix}"), 75).unwrap();
                 assert_eq!(entry.parameters, [Word64, Word64, Word64, block], "{name}");

@@ -35,7 +35,7 @@ pub fn row_form(columns: u64, size: usize) -> RowForm {
             let threads = (vectors.div_ceil(2) as u32).next_power_of_two().clamp(64, 1024);
             RowForm::Whole("block", 1, threads)
         }
-        2049..=4096 => RowForm::Whole("wide", 1, PART_THREADS),
+        2049..=4096 if size > 2 => RowForm::Whole("wide", 1, PART_THREADS),
         _ => {
             let strip = u64::from(PART_THREADS) * 4 * vector;
             let parts = columns.div_ceil(strip).min(MOST_PARTS);
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn forms_hold_what_their_kernels_take() {
-        for size in [4, 8] {
+        for size in [2, 4, 8] {
             let vector = 16 / size as u64;
             for columns in
                 (1..600).chain([2048 * vector, 2048 * vector + 1, 4096 * vector, 4096 * vector + 1, 1 << 33])

@@ -11,7 +11,7 @@ use crate::kernels::{Arg, Launcher, float_arg, linear};
 use crate::tensor::{DeviceView, HostView, HostViewMut};
 
 /// ONNX's Selu constants, the float32 values of its definition.
-const SELU: [f64; 2] = [1.673_263_192_176_818_8, 1.050_701_022_148_132_3];
+pub const SELU: [f64; 2] = [1.673_263_192_176_818_8, 1.050_701_022_148_132_3];
 
 const X: &[Operand] = &[required("x")];
 
@@ -200,7 +200,8 @@ mod tests {
     fn every_row_has_its_kernels() {
         use Parameter::{F32, F64, Word64};
         for spec in OPS {
-            for (dtype, scalar) in [(DType::F32, F32), (DType::F64, F64)] {
+            for &dtype in FLOATS {
+                let scalar = if dtype == DType::F64 { F64 } else { F32 };
                 let (_, entry) = kernel(&format!("{}_{}", spec.name, dtype.suffix()), 75).unwrap();
                 assert_eq!(entry.parameters, [Word64, Word64, Word64, scalar, scalar], "{}", spec.name);
             }

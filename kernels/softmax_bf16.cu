@@ -1,0 +1,6 @@
+// levels: sm_75
+// The bfloat16 kernels of softmax.cu.
+#define WW_HALVES
+#define ELEMENT WwBfloat
+#define DTYPE bf16
+#include "softmax.cu"

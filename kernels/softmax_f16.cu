@@ -1,0 +1,6 @@
+// levels: sm_75
+// The float16 kernels of softmax.cu.
+#define WW_HALVES
+#define ELEMENT WwHalf
+#define DTYPE f16
+#include "softmax.cu"
