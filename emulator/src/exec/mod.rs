@@ -4,6 +4,7 @@ mod access;
 pub(crate) mod barrier;
 mod block;
 mod cx;
+pub(crate) mod exact;
 pub(crate) mod inst;
 mod race;
 mod race_global;
@@ -11,6 +12,7 @@ mod shared;
 pub(crate) mod soft;
 pub(crate) mod sync;
 pub(crate) mod table;
+pub(crate) mod tensor;
 mod warp;
 
 use crate::memory::Table;

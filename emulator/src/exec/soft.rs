@@ -8,6 +8,9 @@
 /// The NaN that float32 arithmetic gives.
 pub const NAN32: u32 = 0x7fff_ffff;
 
+/// The NaN that float64 arithmetic makes of numbers.
+const NAN64: u64 = 0xfff8 << 48;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Round {
     Nearest,
@@ -21,6 +24,25 @@ pub enum Round {
 pub fn canon(x: f32) -> f32 {
     let bits = x.to_bits();
     f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { NAN32 } else { bits })
+}
+
+/// A float64 result with the card's bits where it is NaN: the last of the operands that is NaN, made quiet.
+#[inline(always)]
+pub fn nan64<const N: usize>(result: f64, operands: [f64; N]) -> f64 {
+    let mut bits = NAN64;
+    for x in operands {
+        bits = if x.is_nan() { x.to_bits() | 1 << 51 } else { bits };
+    }
+    f64::from_bits(if result.is_nan() { bits } else { result.to_bits() })
+}
+
+pub fn add64(a: f64, b: f64) -> f64 {
+    nan64(a + b, [a, b])
+}
+
+#[inline(always)]
+pub fn fma64(a: f64, b: f64, c: f64) -> f64 {
+    nan64(a.mul_add(b, c), [a, c, b])
 }
 
 /// Subnormals to zero of the same sign.
@@ -122,11 +144,8 @@ pub fn approximate(value: f64, perturb: bool) -> f32 {
     canon(near)
 }
 
-/// The upper 32 bits of a float64, as rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 keep them.
+/// The upper 32 bits of a float64, all that rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 see and keep.
 pub fn upper(x: f64) -> f64 {
-    if x.is_nan() {
-        return f64::from_bits(0x7fff_ffff_0000_0000);
-    }
     let bits = x.to_bits() & !0xffff_ffff;
     if bits & 0x7ff0_0000_0000_0000 == 0 {
         return f64::from_bits(bits & (1 << 63));
@@ -143,22 +162,44 @@ pub fn max32(a: f32, b: f32) -> f32 {
 }
 
 pub fn min64(a: f64, b: f64) -> f64 {
-    if a.is_nan() || b < a || b == a && b.is_sign_negative() { b } else { a }
+    let least = if a.is_nan() || b < a || b == a && b.is_sign_negative() { b } else { a };
+    nan64(least, [b])
 }
 
 pub fn max64(a: f64, b: f64) -> f64 {
-    if a.is_nan() || b > a || b == a && a.is_sign_negative() { b } else { a }
+    let most = if a.is_nan() || b > a || b == a && a.is_sign_negative() { b } else { a };
+    nan64(most, [b])
 }
 
-/// float16 and bfloat16 by their bits.
-pub fn half_to_f64(bits: u16) -> f64 {
-    let sign = if bits & 0x8000 != 0 { -1.0 } else { 1.0 };
-    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
-    match exponent {
-        31 if fraction != 0.0 => f64::NAN,
-        31 => sign * f64::INFINITY,
-        0 => sign * fraction * 2f64.powi(-24),
-        _ => sign * (1024.0 + fraction) * 2f64.powi(exponent - 25),
+/// The float64 rounded to odd, so that a later rounding to fewer digits is the only one.
+pub fn odd32(x: f64) -> f32 {
+    let near = x as f32;
+    let (bits, wide) = (near.to_bits(), f64::from(near));
+    if wide == x || bits & 1 == 1 || !near.is_finite() {
+        return near;
+    }
+    f32::from_bits(if x.abs() > wide.abs() { bits + 1 } else { bits - 1 })
+}
+
+pub fn half_to_f32(bits: u16) -> f32 {
+    let (sign, rest) = (u32::from(bits & 0x8000) << 16, u32::from(bits & 0x7fff));
+    let magnitude = match rest {
+        0x7c01.. => return f32::from_bits(NAN32),
+        0x7c00 => f32::INFINITY,
+        _ => f32::from_bits(rest << 13) * 2f32.powi(112),
+    };
+    f32::from_bits(sign | magnitude.to_bits())
+}
+
+/// To nearest.
+pub fn f32_to_half(x: f32) -> u16 {
+    let (sign, rest) = ((x.to_bits() >> 16) as u16 & 0x8000, x.to_bits() & 0x7fff_ffff);
+    sign | match rest {
+        0x7f80_0001.. => return 0x7fff,
+        0x4780_0000.. => 0x7c00,
+        0x3880_0000.. => ((rest - 0x3800_0000 + 0xfff + (rest >> 13 & 1)) >> 13) as u16,
+        // A unit in the last place of 0.5 is the least subnormal.
+        _ => (f32::from_bits(rest) + 0.5).to_bits() as u16,
     }
 }
 
@@ -166,51 +207,10 @@ pub fn bf16_to_f32(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }
 
-/// Rounds to a format of `digits` significant bits and least exponent `low`; its bits are made by
-/// the caller from the value.
-fn round_to(x: f64, digits: i32, low: i32, round: Round) -> f64 {
-    if x == 0.0 || !x.is_finite() {
-        return x;
-    }
-    let exponent = ((x.to_bits() >> 52 & 0x7ff) as i32 - 1023).max(low);
-    let step = 2f64.powi(exponent - digits + 1);
-    let scaled = x / step;
-    step * match round {
-        Round::Nearest => scaled.round_ties_even(),
-        Round::Zero => scaled.trunc(),
-        Round::Down => scaled.floor(),
-        Round::Up => scaled.ceil(),
-    }
-}
-
-pub fn f64_to_half(x: f64, round: Round) -> u16 {
-    let sign = if x.is_sign_negative() { 0x8000 } else { 0 };
-    if x.is_nan() {
-        return 0x7fff;
-    }
-    let y = round_to(x, 11, -14, round).abs();
-    if y > 65504.0 {
-        let down = round == Round::Zero || round == Round::Down && x > 0.0 || round == Round::Up && x < 0.0;
-        return sign | if down && x.is_finite() { 0x7bff } else { 0x7c00 };
-    }
-    if y < 2f64.powi(-14) {
-        return sign | (y * 2f64.powi(24)) as u16;
-    }
-    let exponent = (y.to_bits() >> 52) as i32 - 1023;
-    let fraction = (y * 2f64.powi(10 - exponent)) as u32 - 1024;
-    sign | ((exponent + 15) as u16) << 10 | fraction as u16
-}
-
-pub fn f32_to_bf16(x: f32, round: Round) -> u16 {
-    if x.is_nan() {
-        return 0x7fff;
-    }
+/// To nearest.
+pub fn f32_to_bf16(x: f32) -> u16 {
     let bits = x.to_bits();
-    let rounded = match round {
-        Round::Nearest => bits.wrapping_add(0x7fff + (bits >> 16 & 1)),
-        _ => bits,
-    };
-    (rounded >> 16) as u16
+    if x.is_nan() { 0x7fff } else { (bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16 }
 }
 
 #[cfg(test)]
@@ -248,16 +248,20 @@ mod tests {
 
     #[test]
     fn halves_round_trip() {
+        use crate::exec::exact::{BF16, F16, F64};
         for bits in 0..=u16::MAX {
-            let x = half_to_f64(bits);
-            if !x.is_nan() {
-                assert_eq!(f64_to_half(x, Round::Nearest), bits);
+            let (half, brain) = (half_to_f32(bits), bf16_to_f32(bits));
+            assert_eq!(f32_to_half(half), if half.is_nan() { 0x7fff } else { bits });
+            assert_eq!(f32_to_bf16(brain), if brain.is_nan() { 0x7fff } else { bits });
+            // Between this number and the next, and just beside the middle.
+            let next = half_to_f32(bits.wrapping_add(1));
+            let middle = (f64::from(half) + f64::from(next)) / 2.0;
+            for x in [middle.next_down(), middle, middle.next_up(), f64::from(half) * 1.2] {
+                if let Some(exact) = F64.split(x.to_bits()) {
+                    assert_eq!(u64::from(f32_to_half(odd32(x))), F16.round(exact, Round::Nearest), "{x:e}");
+                    assert_eq!(u64::from(f32_to_bf16(odd32(x))), BF16.round(exact, Round::Nearest), "{x:e}");
+                }
             }
         }
-        assert_eq!(f64_to_half(65519.9, Round::Nearest), 0x7bff);
-        assert_eq!(f64_to_half(65520.0, Round::Nearest), 0x7c00);
-        assert_eq!(f64_to_half(1.0 + 2f64.powi(-11), Round::Nearest), 0x3c00);
-        assert_eq!(f64_to_half(1.0 + 2f64.powi(-11), Round::Up), 0x3c01);
-        assert_eq!(f32_to_bf16(1.003_906_3, Round::Nearest), 0x3f80);
     }
 }

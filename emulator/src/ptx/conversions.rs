@@ -13,7 +13,7 @@ impl<'a> Lower<'a> {
         let letters: Vec<u8> = d.iter().chain(s).copied().collect();
         letters.len() == operands.len()
             && operands.iter().zip(letters).all(|(operand, letter)| match self.type_of(operand) {
-                Some(ty) => ty.bits() == if letter == b'd' { 64 } else { 32 },
+                Some(ty) => ty.bits() == table::bits(letter),
                 None => true,
             })
     }

@@ -36,6 +36,7 @@ impl<'a> Lower<'a> {
             "bar" | "barrier" if rest != "warp.sync" => self.barrier(rest, operands),
             "mma" => self.multiply(rest, operands),
             "ldmatrix" => self.load_matrix(rest, operands),
+            "stmatrix" => self.store_matrix(rest, operands),
             "prefetch" | "prefetchu" | "discard" | "applypriority" => Ok(()),
             "cp" if rest.starts_with("async.ca.") || rest.starts_with("async.cg.") => {
                 self.copy_async(rest, operands)

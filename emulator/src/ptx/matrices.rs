@@ -1,27 +1,48 @@
-//! Decoding of mma.sync and ldmatrix.
+//! Decoding of mma.sync and of the exchange of matrices with shared memory.
 
 use super::ast::{Operand, Space};
 use super::lower::{Lower, Lowered};
-use crate::exec::inst::{Class, Signature, mode};
-use crate::exec::table::matrix::{self, Kind, Shape};
+use crate::exec::inst::{Class, Handler, Inst, Signature, mode};
+use crate::exec::table::matrix::{self, Kind, Shape, Sum};
+
+/// The types of D, A, B and C, and the sizes that they come in.
+fn shape(size: &str, types: [&str; 4], clamped: bool) -> Option<Shape> {
+    let kind = |name: &str| match name {
+        "s8" => Kind::S8,
+        _ => Kind::U8,
+    };
+    let (a, b, sum, sizes): (_, _, _, &[&str]) = match types {
+        ["f32", "f16", "f16", "f32"] => (Kind::F16, Kind::F16, Sum::F32, &["m16n8k16", "m16n8k8"]),
+        ["f16", "f16", "f16", "f16"] => (Kind::F16, Kind::F16, Sum::F16, &["m16n8k16", "m16n8k8"]),
+        ["f32", "bf16", "bf16", "f32"] => (Kind::Bf16, Kind::Bf16, Sum::F32, &["m16n8k16", "m16n8k8"]),
+        ["f32", "tf32", "tf32", "f32"] => (Kind::Tf32, Kind::Tf32, Sum::F32, &["m16n8k8", "m16n8k4"]),
+        ["f64", "f64", "f64", "f64"] => {
+            (Kind::F64, Kind::F64, Sum::F64, &["m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16"])
+        }
+        ["s32", a @ ("s8" | "u8"), b @ ("s8" | "u8"), "s32"] => {
+            let sum = if clamped { Sum::Clamped } else { Sum::S32 };
+            (kind(a), kind(b), sum, &["m16n8k32", "m16n8k16", "m8n8k16"])
+        }
+        _ => return None,
+    };
+    let fits = sizes.contains(&size) && (!clamped || sum == Sum::Clamped);
+    let (rows, depth) = size.strip_prefix('m')?.split_once("n8k")?;
+    fits.then_some(Shape { a, b, sum, rows: rows.parse().ok()?, depth: depth.parse().ok()? })
+}
 
 impl<'a> Lower<'a> {
     pub fn multiply(&mut self, rest: &str, operands: &[Operand<'a>]) -> Lowered<()> {
-        let (kind, a, b) = match rest {
-            "sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" => (Kind::F16, 4, 2),
-            "sync.aligned.m16n8k8.row.col.f32.f16.f16.f32" => (Kind::F16, 2, 1),
-            "sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" => (Kind::Bf16, 4, 2),
-            "sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32" => (Kind::Bf16, 2, 1),
-            "sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32" => (Kind::Tf32, 4, 2),
-            "sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32" => (Kind::Tf32, 2, 1),
-            "sync.aligned.m8n8k4.row.col.f64.f64.f64.f64" => (Kind::F64, 1, 1),
-            "sync.aligned.m16n8k32.row.col.s32.s8.s8.s32" => (Kind::S8, 4, 2),
-            "sync.aligned.m16n8k16.row.col.s32.s8.s8.s32" => (Kind::S8, 2, 1),
-            "sync.aligned.m16n8k32.row.col.s32.u8.u8.s32" => (Kind::U8, 4, 2),
-            _ => return self.unknown(format!("'mma.{rest}' of this form")),
+        let words: Vec<&str> = rest.split('.').collect();
+        let found = match words[..] {
+            ["sync", "aligned", size, "row", "col", d, a, b, c] => shape(size, [d, a, b, c], false),
+            ["sync", "aligned", size, "row", "col", "satfinite", d, a, b, c] => {
+                shape(size, [d, a, b, c], true)
+            }
+            _ => None,
         };
-        let (letter, class, outputs) =
-            if kind == Kind::F64 { (b'd', Class::D, 2) } else { (b'w', Class::W, 4) };
+        let Some(shape) = found else { return self.unknown(format!("'mma.{rest}' of this form")) };
+        let (letter, class) = if shape.is_wide() { (b'd', Class::D) } else { (b'w', Class::W) };
+        let [a, b, outputs] = shape.registers();
         let [Operand::Vector(to), sources @ ..] = operands else {
             return self.error("expected vectors");
         };
@@ -45,37 +66,66 @@ impl<'a> Lower<'a> {
             signature.d[n] = class;
         }
         inst.extra = extra.into();
-        inst.mode = Shape { kind, a, b }.pack();
+        inst.mode = shape.pack();
         self.emit(inst, signature);
         Ok(())
     }
 
-    pub fn load_matrix(&mut self, rest: &str, operands: &[Operand<'a>]) -> Lowered<()> {
-        let (count, transposed) = match rest.replace("shared::cta", "shared").as_str() {
-            "sync.aligned.m8n8.x1.shared.b16" => (1, false),
-            "sync.aligned.m8n8.x2.shared.b16" => (2, false),
-            "sync.aligned.m8n8.x4.shared.b16" => (4, false),
-            "sync.aligned.m8n8.x1.trans.shared.b16" => (1, true),
-            "sync.aligned.m8n8.x2.trans.shared.b16" => (2, true),
-            "sync.aligned.m8n8.x4.trans.shared.b16" => (4, true),
-            _ => return self.unknown(format!("'ldmatrix.{rest}' of this form")),
+    /// ldmatrix and stmatrix: the number of matrices, the options and the operand of the address.
+    fn exchange(
+        &mut self,
+        name: &str,
+        rest: &str,
+        address: &Operand<'a>,
+        run: Handler,
+    ) -> Lowered<(usize, Inst, Signature)> {
+        let words: Vec<&str> = rest.split('.').collect();
+        let ["sync", "aligned", "m8n8", count @ ("x1" | "x2" | "x4"), more @ .., "b16"] = &words[..] else {
+            return self.unknown(format!("'{name}.{rest}' of this form"));
         };
+        let (mut space, mut option) = (Space::Generic, matrix::GENERIC);
+        for word in more {
+            match *word {
+                "trans" => option |= matrix::TRANSPOSED,
+                "shared" | "shared::cta" => {
+                    space = Space::Shared;
+                    option &= !matrix::GENERIC;
+                }
+                _ => return self.unknown(format!("'{name}.{rest}' of this form")),
+            }
+        }
+        let count = usize::from(count.as_bytes()[1] - b'0');
+        let (base, wide, offset) = self.address(address, &mut space)?;
+        let mut inst = self.blank(run);
+        let mut signature = Signature::default();
+        (inst.s[0], signature.s[0]) = (base, if wide { Class::D } else { Class::W });
+        inst.imm = offset;
+        inst.mode = (option | count as u32) << mode::FREE_SHIFT | if wide { mode::WIDE } else { 0 };
+        Ok((count, inst, signature))
+    }
+
+    pub fn load_matrix(&mut self, rest: &str, operands: &[Operand<'a>]) -> Lowered<()> {
         let [Operand::Vector(to), from] = operands else { return self.error("Unexpected arguments") };
+        let (count, mut inst, mut signature) = self.exchange("ldmatrix", rest, from, matrix::load)?;
         if to.len() != count {
             return self.error("Unexpected number of registers");
         }
-        let mut space = Space::Shared;
-        let (base, wide, offset) = self.address(from, &mut space)?;
-        let mut inst = self.blank(matrix::load);
-        let mut signature = Signature::default();
         for (n, part) in to.iter().enumerate() {
-            inst.d[n] = self.result(part, b'w')?;
-            signature.d[n] = Class::W;
+            (inst.d[n], signature.d[n]) = (self.result(part, b'w')?, Class::W);
         }
-        (inst.s[0], signature.s[0]) = (base, if wide { Class::D } else { Class::W });
-        inst.imm = offset;
-        let option = count as u32 | if transposed { 8 } else { 0 };
-        inst.mode = option << mode::FREE_SHIFT | if wide { mode::WIDE } else { 0 };
+        self.emit(inst, signature);
+        Ok(())
+    }
+
+    pub fn store_matrix(&mut self, rest: &str, operands: &[Operand<'a>]) -> Lowered<()> {
+        let [to, Operand::Vector(from)] = operands else { return self.error("Unexpected arguments") };
+        let (count, mut inst, mut signature) = self.exchange("stmatrix", rest, to, matrix::store)?;
+        if from.len() != count {
+            return self.error("Unexpected number of registers");
+        }
+        for (n, part) in from.iter().enumerate() {
+            (inst.s[n + 1], signature.s[n + 1]) = (self.source(part, b'w')?, Class::W);
+        }
         self.emit(inst, signature);
         Ok(())
     }

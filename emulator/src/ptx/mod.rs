@@ -106,11 +106,19 @@ pub(crate) fn target_number(name: &str) -> Option<u32> {
 pub(crate) fn needed_target(opcode: &str) -> u32 {
     let has = |part: &str| opcode.split('.').any(|word| word == part);
     let starts = |part: &str| opcode.starts_with(part);
-    if starts("cp.async.bulk") || starts("mbarrier.try_wait") || starts("wgmma") || starts("stmatrix") {
+    let large = opcode.contains(".m16n8k");
+    if starts("mma") {
+        match (has("f64"), has("f16") && has("m16n8k8") || has("m8n8k16")) {
+            (true, _) if large => 90,
+            (_, true) => 75,
+            _ => 80,
+        }
+    } else if starts("cp.async.bulk") || starts("mbarrier.try_wait") || starts("wgmma") || starts("stmatrix")
+    {
         90
     } else if starts("cp.async") || starts("redux") || starts("mbarrier") || has("NaN") || has("bf16") {
         80
-    } else if starts("ldmatrix") || starts("tanh") {
+    } else if starts("ldmatrix") || starts("movmatrix") || starts("tanh") {
         75
     } else {
         0

@@ -2,9 +2,10 @@
 
 use super::{Row, row};
 use crate::exec::cx::{Cx, LANES};
+use crate::exec::exact::{BF16, Exact, F16, F32, F64, Format};
 use crate::exec::inst::{Flow, Inst};
 use crate::exec::soft::{
-    Round, bf16_to_f32, canon, f32_to_bf16, f64_to_half, flush, half_to_f64, round32, saturate, saturate64,
+    Round, bf16_to_f32, canon, f32_to_bf16, f32_to_half, flush, half_to_f32, saturate, saturate64,
 };
 use crate::ptx::ast::Type;
 
@@ -12,8 +13,12 @@ pub const ROWS: &[Row] = &[
     row("cvt.u64.u32 cvt.s64.u32", "d:w", |c, i, m| c.op1(i, m, |a: u32| u64::from(a))),
     row("cvt.s64.s32 cvt.u64.s32", "d:w", |c, i, m| c.op1(i, m, |a: i32| i64::from(a))),
     row("cvt.u32.u64 cvt.s32.s64 cvt.u32.s64 cvt.s32.u64", "w:d", |c, i, m| c.op1(i, m, |a: u64| a as u32)),
-    row("cvt.f64.f32", "d:w", |c, i, m| c.op1(i, m, |a: f32| f64::from(a))),
-    row("cvt.rn.f32.f64", "w:d", |c, i, m| c.op1(i, m, |a: f64| canon(a as f32))),
+    row("cvt.f64.f32", "d:w", |c, i, m| c.op1(i, m, widen)),
+    row("cvt.rn.f32.f64", "w:d", |c, i, m| c.op1(i, m, narrow)),
+    row("cvt.f32.f16", "w:h", |c, i, m| c.op1(i, m, half_to_f32)),
+    row("cvt.f32.bf16", "w:h", |c, i, m| c.op1(i, m, bf16_to_f32)),
+    row("cvt.rn.f16.f32", "h:w", |c, i, m| c.op1(i, m, f32_to_half)),
+    row("cvt.rn.bf16.f32", "h:w", |c, i, m| c.op1(i, m, f32_to_bf16)),
     row("cvt.sat.f32.f32", "w:w", |c, i, m| c.op1(i, m, saturate)),
     row("cvt.rni.f32.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| canon(a.round_ties_even()))),
     row("cvt.rn.f32.u32", "w:w", |c, i, m| c.op1(i, m, |a: u32| a as f32)),
@@ -21,6 +26,15 @@ pub const ROWS: &[Row] = &[
     row("cvt.rn.f64.u32", "d:w", |c, i, m| c.op1(i, m, |a: u32| f64::from(a))),
     row("cvt.rn.f64.s32", "d:w", |c, i, m| c.op1(i, m, |a: i32| f64::from(a))),
 ];
+
+fn widen(a: f32) -> u64 {
+    let bits = a.to_bits().into();
+    if a.is_nan() { F32.quiet(F64, bits) } else { f64::from(a).to_bits() }
+}
+
+fn narrow(a: f64) -> u32 {
+    if a.is_nan() { F64.quiet(F32, a.to_bits()) as u32 } else { (a as f32).to_bits() }
+}
 
 /// A conversion that the decoder found well formed.
 #[derive(Clone, Copy, Debug)]
@@ -85,88 +99,72 @@ impl Conversion {
     }
 
     fn apply(self, raw: u64) -> u64 {
-        match self.from {
-            Type::F(64) => self.float(f64::from_bits(raw)),
-            Type::F(32) => {
-                let x = f32::from_bits(raw as u32);
-                self.float(f64::from(if self.ftz { flush(x) } else { x }))
-            }
-            Type::F(_) => self.float(half_to_f64(raw as u16)),
-            Type::Bf16 => self.float(f64::from(bf16_to_f32(raw as u16))),
-            Type::S(n) => self.integer(i128::from((raw as i64) << (64 - n) >> (64 - n))),
-            other => self.integer(i128::from(raw & (u64::MAX >> (64 - other.bits())))),
+        let bits = raw & (u64::MAX >> (64 - self.from.bits()));
+        match (format(self.from), self.from) {
+            (Some(from), _) if from.is_nan(bits) => self.nan(from, bits),
+            (Some(_), Type::F(32)) if self.ftz => self.float(flush(f32::from_bits(bits as u32)).into()),
+            (Some(from), _) => self.float(from.value(bits)),
+            (None, Type::S(n)) => self.integer(((raw as i64) << (64 - n) >> (64 - n)).into()),
+            _ => self.integer(bits.into()),
         }
     }
 
     fn integer(self, x: i128) -> u64 {
-        let round = self.round.unwrap_or(Round::Nearest);
-        let s = x as f64;
-        let e = (x - s as i128) as f64;
-        match self.to {
-            Type::F(64) => {
-                let exact = match round {
-                    Round::Nearest => s,
-                    Round::Up if e > 0.0 => s.next_up(),
-                    Round::Down if e < 0.0 => s.next_down(),
-                    Round::Zero if s > 0.0 && e < 0.0 => s.next_down(),
-                    Round::Zero if s < 0.0 && e > 0.0 => s.next_up(),
-                    _ => s,
-                };
-                exact.to_bits()
-            }
-            Type::F(32) if round == Round::Nearest => u64::from((x as f32).to_bits()),
-            Type::F(32) => u64::from(round32(s, e, round).to_bits()),
-            Type::F(_) => u64::from(f64_to_half(s, round)),
-            Type::Bf16 => u64::from(f32_to_bf16(x as f32, round)),
-            to => {
-                let x = if self.sat { x.clamp(least(to), most(to)) } else { x };
-                x as u64
-            }
+        match format(self.to) {
+            Some(to) => to.round(Exact::integer(x), self.round.unwrap_or(Round::Nearest)),
+            None if self.sat => x.clamp(least(self.to), most(self.to)) as u64,
+            None => x as u64,
+        }
+    }
+
+    fn nan(self, from: Format, bits: u64) -> u64 {
+        match format(self.to) {
+            None if self.from != Type::F(64) && self.to.bits() < 64 => 0,
+            None => 1 << (self.to.bits() - 1),
+            Some(_) if self.sat => 0,
+            Some(F32) if from == BF16 => bits << 16,
+            Some(F64) if self.ftz => F32.quiet(F64, F32.nan()),
+            Some(to) if from == F64 || to == F64 => from.quiet(to, bits),
+            Some(to) => to.nan(),
         }
     }
 
     fn float(self, x: f64) -> u64 {
-        let round = self.round.unwrap_or(Round::Zero);
-        let mut y = x;
-        if self.integral || !matches!(self.to, Type::F(_) | Type::Bf16) {
-            y = match round {
-                Round::Nearest => x.round_ties_even(),
-                Round::Zero => x.trunc(),
-                Round::Down => x.floor(),
-                Round::Up => x.ceil(),
-            };
-        }
-        match self.to {
-            Type::F(64) => (if self.sat { saturate64(y) } else { y }).to_bits(),
-            Type::F(32) => {
-                let near = match self.round {
-                    Some(round) if !self.integral && round != Round::Nearest => round32(y, 0.0, round),
-                    _ => canon(y as f32),
-                };
-                let near = if self.sat { saturate(near) } else { near };
-                u64::from((if self.ftz { flush(near) } else { near }).to_bits())
-            }
-            Type::F(_) => {
-                let y = if self.sat {
-                    saturate64(y)
-                } else if self.relu && y <= 0.0 {
-                    0.0
-                } else {
-                    y
-                };
-                u64::from(f64_to_half(y, round))
-            }
-            Type::Bf16 => {
-                let y = if self.relu && y <= 0.0 { 0.0 } else { y };
-                u64::from(f32_to_bf16(y as f32, round))
-            }
-            to if y.is_nan() => {
-                let zero = self.from != Type::F(64) && to.bits() < 64;
-                if zero { 0 } else { 1 << (to.bits() - 1) }
-            }
+        let round = self.round.unwrap_or(Round::Nearest);
+        let to = format(self.to);
+        let y = match round {
+            _ if to.is_some() && !self.integral => x,
+            Round::Nearest => x.round_ties_even(),
+            Round::Zero => x.trunc(),
+            Round::Down => x.floor(),
+            Round::Up => x.ceil(),
+        };
+        let Some(to) = to else {
             // `as` saturates, as the card does.
-            to => (y as i128).clamp(least(to), most(to)) as u64,
-        }
+            return (y as i128).clamp(least(self.to), most(self.to)) as u64;
+        };
+        let y = if self.sat {
+            saturate64(y)
+        } else if self.relu && y <= 0.0 {
+            0.0
+        } else {
+            y
+        };
+        let bits = match F64.split(y.to_bits()) {
+            Some(exact) => to.round(exact, round),
+            None => to.infinity() | if y < 0.0 { to.sign() } else { 0 },
+        };
+        if self.ftz && to == F32 { flush(f32::from_bits(bits as u32)).to_bits().into() } else { bits }
+    }
+}
+
+fn format(ty: Type) -> Option<Format> {
+    match ty {
+        Type::F(64) => Some(F64),
+        Type::F(32) => Some(F32),
+        Type::F(_) => Some(F16),
+        Type::Bf16 => Some(BF16),
+        _ => None,
     }
 }
 

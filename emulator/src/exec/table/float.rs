@@ -1,11 +1,11 @@
 //! Floating-point arithmetic.
 
 use super::{Row, row};
-use crate::exec::cx::Cx;
+use crate::exec::cx::{Cx, LANES, Value};
 use crate::exec::inst::{Flow, Inst};
 use crate::exec::soft::{
-    Round, add32, approximate, canon, flush, fma32, fma32_round, max32, max64, min32, min64, mul32, saturate,
-    saturate64, upper,
+    Round, add32, add64, approximate, canon, flush, fma32, fma32_round, fma64, max32, max64, min32, min64,
+    mul32, nan64, saturate, saturate64, upper,
 };
 
 /// A float32 operation plain, with .ftz, with .sat and with both.
@@ -78,13 +78,28 @@ fn approximation(c: &mut Cx<'_>, i: &Inst, m: u32, ftz: bool, f: impl Fn(f64) ->
     })
 }
 
-/// div.approx: zero where the divisor is above 2^126, as documented.
+/// div.approx: the inverse of a divisor above 2^126 is zero, as documented.
 fn divide(a: f32, b: f32) -> f32 {
     let huge = b.abs() > 2f32.powi(126) && b.is_finite();
-    if huge && a.is_finite() {
-        return if a.is_sign_negative() != b.is_sign_negative() { -0.0 } else { 0.0 };
+    canon(if huge { a * 0f32.copysign(b) } else { a / b })
+}
+
+/// Quarters of a turn, and the angle beyond them: the card multiplies by 1/(2 pi) in float32 first.
+fn turn(x: f64) -> (i64, f64) {
+    let turns = f64::from(flush(x as f32 * std::f32::consts::FRAC_1_PI / 2.0));
+    let quarters = 4.0 * (turns - turns.round());
+    (quarters.round() as i64 & 3, (quarters - quarters.round()) * std::f64::consts::FRAC_PI_2)
+}
+
+fn sine(x: f64, ahead: i64) -> f64 {
+    let (quarter, angle) = turn(x);
+    match (quarter + ahead) & 3 {
+        _ if !x.is_finite() => f64::NAN,
+        0 => angle.sin(),
+        1 => angle.cos(),
+        2 => -angle.sin(),
+        _ => -angle.cos(),
     }
-    canon(a / b)
 }
 
 fn min_nan(a: f32, b: f32) -> f32 {
@@ -98,8 +113,8 @@ fn max_nan(a: f32, b: f32) -> f32 {
 pub const APPROXIMATE: &[Row] = unary! {
     "ex2.approx.f32" "ex2.approx.ftz.f32" f64::exp2;
     "lg2.approx.f32" "lg2.approx.ftz.f32" f64::log2;
-    "sin.approx.f32" "sin.approx.ftz.f32" f64::sin;
-    "cos.approx.f32" "cos.approx.ftz.f32" f64::cos;
+    "sin.approx.f32" "sin.approx.ftz.f32" |x| sine(x, 0);
+    "cos.approx.f32" "cos.approx.ftz.f32" |x| sine(x, 1);
     "tanh.approx.f32" "tanh.approx.ftz.f32" f64::tanh;
     "rcp.approx.f32" "rcp.approx.ftz.f32" |x| 1.0 / x;
     "rsqrt.approx.f32" "rsqrt.approx.ftz.f32" |x: f64| 1.0 / x.sqrt();
@@ -115,10 +130,10 @@ pub const EXACT: &[Row] = &[
     row("max.NaN.f32", "w:ww", |c, i, m| c.op2(i, m, max_nan)),
     row("min.ftz.NaN.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| min_nan(flush(a), flush(b)))),
     row("max.ftz.NaN.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| max_nan(flush(a), flush(b)))),
-    row("abs.f32", "w:w", |c, i, m| c.op1(i, m, |a: u32| a & 0x7fff_ffff)),
-    row("neg.f32", "w:w", |c, i, m| c.op1(i, m, |a: u32| a ^ 0x8000_0000)),
-    row("abs.ftz.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| flush(a).abs())),
-    row("neg.ftz.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| -flush(a))),
+    row("abs.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| canon(a.abs()))),
+    row("neg.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| canon(-a))),
+    row("abs.ftz.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| canon(flush(a).abs()))),
+    row("neg.ftz.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| canon(-flush(a)))),
     row("copysign.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| b.copysign(a))),
     row("div.rn.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| canon(a / b))),
     row("div.rn.ftz.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| flush(canon(flush(a) / flush(b))))),
@@ -134,29 +149,51 @@ pub const EXACT: &[Row] = &[
     row("rcp.rn.ftz.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| flush(canon(1.0 / flush(a))))),
     row("sqrt.rn.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| canon(a.sqrt()))),
     row("sqrt.rn.ftz.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| canon(flush(a).sqrt()))),
-    row("testp.finite.f32", "p:w", |c, i, m| {
-        let a = c.get::<f32>(i.s[0]);
-        let hit = (0..32).filter(|&l| f32::from_bits(a[l]).is_finite()).fold(0, |all, l| all | 1 << l);
-        c.put_pred(i.d[0], m, hit);
-        Flow::Next
-    }),
 ];
 
+fn tested<T: Value>(c: &mut Cx<'_>, i: &Inst, m: u32, f: impl Fn(T) -> bool) -> Flow {
+    let a = c.get::<T>(i.s[0]);
+    let hits = (0..LANES).fold(0, |all, l| all | u32::from(f(T::of(a[l]))) << l);
+    c.put_pred(i.d[0], m, hits);
+    Flow::Next
+}
+
+macro_rules! classes {
+    ($($name:literal $ty:ty, $form:literal;)*) => {
+        &[$(
+            row(concat!("testp.finite.", $name), $form, |c, i, m| tested(c, i, m, |a: $ty| a.is_finite())),
+            row(concat!("testp.infinite.", $name), $form, |c, i, m| tested(c, i, m, |a: $ty| a.is_infinite())),
+            row(concat!("testp.number.", $name), $form, |c, i, m| tested(c, i, m, |a: $ty| !a.is_nan())),
+            row(concat!("testp.notanumber.", $name), $form, |c, i, m| tested(c, i, m, |a: $ty| a.is_nan())),
+            row(concat!("testp.normal.", $name), $form, |c, i, m| {
+                // Zero counts as normal.
+                tested(c, i, m, |a: $ty| a.is_finite() && !a.is_subnormal())
+            }),
+            row(concat!("testp.subnormal.", $name), $form, |c, i, m| tested(c, i, m, |a: $ty| a.is_subnormal())),
+        )*]
+    };
+}
+
+pub const CLASSES: &[Row] = classes! {
+    "f32" f32, "p:w";
+    "f64" f64, "p:d";
+};
+
 pub const DOUBLE: &[Row] = &[
-    row("add.f64 add.rn.f64", "d:dd", |c, i, m| c.op2(i, m, |a: f64, b: f64| a + b)),
-    row("sub.f64 sub.rn.f64", "d:dd", |c, i, m| c.op2(i, m, |a: f64, b: f64| a - b)),
-    row("mul.f64 mul.rn.f64", "d:dd", |c, i, m| c.op2(i, m, |a: f64, b: f64| a * b)),
-    row("fma.rn.f64", "d:ddd", |c, i, m| c.op3(i, m, f64::mul_add)),
-    row("div.rn.f64", "d:dd", |c, i, m| c.op2(i, m, |a: f64, b: f64| a / b)),
-    row("rcp.rn.f64", "d:d", |c, i, m| c.op1(i, m, |a: f64| 1.0 / a)),
-    row("sqrt.rn.f64", "d:d", |c, i, m| c.op1(i, m, f64::sqrt)),
-    row("rsqrt.approx.f64", "d:d", |c, i, m| c.op1(i, m, |a: f64| 1.0 / a.sqrt())),
+    row("add.f64 add.rn.f64", "d:dd", |c, i, m| c.op2(i, m, add64)),
+    row("sub.f64 sub.rn.f64", "d:dd", |c, i, m| c.op2(i, m, |a: f64, b: f64| nan64(a - b, [a, b]))),
+    row("mul.f64 mul.rn.f64", "d:dd", |c, i, m| c.op2(i, m, |a: f64, b: f64| nan64(a * b, [a, b]))),
+    row("fma.rn.f64", "d:ddd", |c, i, m| c.op3(i, m, fma64)),
+    row("div.rn.f64", "d:dd", |c, i, m| c.op2(i, m, |a: f64, b: f64| nan64(a / b, [b, a]))),
+    row("rcp.rn.f64", "d:d", |c, i, m| c.op1(i, m, |a: f64| nan64(1.0 / a, [a]))),
+    row("sqrt.rn.f64", "d:d", |c, i, m| c.op1(i, m, |a: f64| nan64(a.sqrt(), [a]))),
+    row("rsqrt.approx.f64", "d:d", |c, i, m| c.op1(i, m, |a: f64| nan64(1.0 / a.sqrt(), [a]))),
     row("rcp.approx.ftz.f64", "d:d", |c, i, m| c.op1(i, m, |a: f64| upper(1.0 / upper(a)))),
     row("rsqrt.approx.ftz.f64", "d:d", |c, i, m| c.op1(i, m, |a: f64| upper(1.0 / upper(a).sqrt()))),
     row("min.f64", "d:dd", |c, i, m| c.op2(i, m, min64)),
     row("max.f64", "d:dd", |c, i, m| c.op2(i, m, max64)),
-    row("abs.f64", "d:d", |c, i, m| c.op1(i, m, |a: u64| a & !(1 << 63))),
-    row("neg.f64", "d:d", |c, i, m| c.op1(i, m, |a: u64| a ^ (1 << 63))),
+    row("abs.f64", "d:d", |c, i, m| c.op1(i, m, |a: f64| nan64(a.abs(), [a]))),
+    row("neg.f64", "d:d", |c, i, m| c.op1(i, m, |a: f64| nan64(-a, [a]))),
     row("copysign.f64", "d:dd", |c, i, m| c.op2(i, m, |a: f64, b: f64| b.copysign(a))),
     row("add.sat.f64", "d:dd", |c, i, m| c.op2(i, m, |a: f64, b: f64| saturate64(a + b))),
 ];

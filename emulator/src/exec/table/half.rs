@@ -4,35 +4,22 @@
 use super::{Row, row};
 use crate::exec::cx::Cx;
 use crate::exec::inst::{Flow, Inst};
-use crate::exec::soft::{Round, bf16_to_f32, f64_to_half, half_to_f64, max64, min64};
+use crate::exec::soft::{bf16_to_f32, f32_to_bf16, f32_to_half, half_to_f32, max64, min64, odd32};
 
 fn get16(x: u16) -> f64 {
-    half_to_f64(x)
+    half_to_f32(x).into()
 }
 
 fn put16(x: f64) -> u16 {
-    f64_to_half(x, Round::Nearest)
+    f32_to_half(odd32(x))
 }
 
 fn getb(x: u16) -> f64 {
-    f64::from(bf16_to_f32(x))
+    bf16_to_f32(x).into()
 }
 
-/// Rounds a float64 to bfloat16 once.
 fn putb(x: f64) -> u16 {
-    if x.is_nan() {
-        return 0x7fff;
-    }
-    let near = x as f32;
-    let bits = near.to_bits();
-    let wide = f64::from(near);
-    // Round to odd in float32 first, so that the second rounding sees what was lost.
-    let odd = if wide != x && bits & 1 == 0 && near.is_finite() {
-        if x.abs() > wide.abs() { bits + 1 } else { bits - 1 }
-    } else {
-        bits
-    };
-    (odd.wrapping_add(0x7fff + (odd >> 16 & 1)) >> 16) as u16
+    f32_to_bf16(odd32(x))
 }
 
 type Get = fn(u16) -> f64;
@@ -108,8 +95,8 @@ macro_rules! halves {
             row(concat!("max.NaN.", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, max_nan)),
             row(concat!("fma.rn.", $name), $three, |c, i, m| fused(c, i, m, $pair, $get, $put, false)),
             row(concat!("fma.rn.relu.", $name), $three, |c, i, m| fused(c, i, m, $pair, $get, $put, true)),
-            row(concat!("abs.", $name), $one, |c, i, m| each(c, i, m, $pair, |a, _, _| a & 0x7fff)),
-            row(concat!("neg.", $name), $one, |c, i, m| each(c, i, m, $pair, |a, _, _| a ^ 0x8000)),
+            row(concat!("abs.", $name), $one, |c, i, m| each(c, i, m, $pair, |a, _, _| $put($get(a).abs()))),
+            row(concat!("neg.", $name), $one, |c, i, m| each(c, i, m, $pair, |a, _, _| $put(-$get(a)))),
         )*]
     };
 }
@@ -124,16 +111,14 @@ pub const ROWS: &[Row] = halves! {
 /// Two float32 to a pair; the first goes to the upper half.
 pub const PAIRS: &[Row] = &[
     row("cvt.rn.f16x2.f32", "w:ww", |c, i, m| {
-        c.op2(i, m, |a: f32, b: f32| u32::from(put16(a.into())) << 16 | u32::from(put16(b.into())))
+        c.op2(i, m, |a: f32, b: f32| u32::from(f32_to_half(a)) << 16 | u32::from(f32_to_half(b)))
     }),
     row("cvt.rn.bf16x2.f32", "w:ww", |c, i, m| {
-        c.op2(i, m, |a: f32, b: f32| u32::from(putb(a.into())) << 16 | u32::from(putb(b.into())))
+        c.op2(i, m, |a: f32, b: f32| u32::from(f32_to_bf16(a)) << 16 | u32::from(f32_to_bf16(b)))
     }),
     row("cvt.rna.tf32.f32", "w:w", |c, i, m| {
-        c.op1(
-            i,
-            m,
-            |a: u32| if a & 0x7f80_0000 == 0x7f80_0000 { a } else { a.wrapping_add(0x1000) & 0xffff_e000 },
-        )
+        // NaN loses its low bits and may become an infinity.
+        let by = |a: u32| if a & 0x7f80_0000 == 0x7f80_0000 { 0 } else { 0x1000 };
+        c.op1(i, m, |a: u32| a.wrapping_add(by(a)) & 0xffff_e000)
     }),
 ];

@@ -13,36 +13,31 @@ fn shl32(a: u32, n: u32) -> u32 {
     a.checked_shl(n).unwrap_or(0)
 }
 
-fn bfe_start(pos: u32, len: u32) -> (u32, u32) {
-    (pos & 0xff, len & 0xff)
+/// Of 32 bits; `pos` and `len` count by their low eight bits.
+fn bfe32(a: u64, pos: u32, len: u32, signed: bool) -> u32 {
+    bfe(a, pos & 0xff, len & 0xff, 31, signed) as u32
 }
 
-fn bfe_u64(a: u64, pos: u32, len: u32) -> u64 {
-    let (pos, len) = bfe_start(pos, len);
-    let shifted = a.checked_shr(pos).unwrap_or(0);
-    if len >= 64 { shifted } else { shifted & ((1 << len) - 1) }
-}
-
-/// The sign is the field's top bit, or the value's where the field reaches past it.
-fn bfe_signed(a: u64, pos: u32, len: u32, msb: u32) -> u64 {
-    let (pos, len) = bfe_start(pos, len);
+/// The sign is the field's top bit, or the value's (bit `msb`) where the field reaches past it.
+fn bfe(a: u64, pos: u32, len: u32, msb: u32, signed: bool) -> u64 {
     if len == 0 {
         return 0;
     }
-    let sign = a >> (pos + len - 1).min(msb) & 1;
-    let field = if pos > msb { 0 } else { a >> pos };
+    let sign = signed && a >> pos.saturating_add(len - 1).min(msb) & 1 == 1;
+    let field = a.checked_shr(pos).unwrap_or(0);
     let valid = len.min((msb + 1).saturating_sub(pos));
     let mask = if valid >= 64 { u64::MAX } else { (1 << valid) - 1 };
-    if sign == 1 { field & mask | !mask } else { field & mask }
+    if sign { field & mask | !mask } else { field & mask }
 }
 
-fn bfi64(a: u64, b: u64, pos: u32, len: u32, bits: u32) -> u64 {
-    let (pos, len) = bfe_start(pos, len);
-    if pos >= bits {
-        return b;
-    }
+fn bfi32(a: u32, b: u32, pos: u32, len: u32) -> u32 {
+    if pos & 0xff > 31 { b } else { bfi64(a.into(), b.into(), pos & 0xff, len & 0xff) as u32 }
+}
+
+fn bfi64(a: u64, b: u64, pos: u32, len: u32) -> u64 {
     let mask = if len >= 64 { u64::MAX } else { (1 << len) - 1 };
-    b & !(mask << pos) | (a & mask) << pos
+    let Some(place) = mask.checked_shl(pos) else { return b };
+    b & !place | a << pos & place
 }
 
 fn prmt(a: u32, b: u32, selector: u32) -> u32 {
@@ -207,12 +202,12 @@ pub const ROWS: &[Row] = rows! {
     "bfind.u64" "w:d" |c, i, m| c.op1(i, m, bfind64);
     "bfind.s64" "w:d" |c, i, m| c.op1(i, m, |a: i64| bfind64((if a < 0 { !a } else { a }) as u64));
     "bfind.shiftamt.u32" "w:w" |c, i, m| c.op1(i, m, |a: u32| if a == 0 { u32::MAX } else { a.leading_zeros() });
-    "bfe.u32" "w:www" |c, i, m| c.op3(i, m, |a: u32, p: u32, n: u32| bfe_u64(u64::from(a), p, n) as u32);
-    "bfe.s32" "w:www" |c, i, m| c.op3(i, m, |a: u32, p: u32, n: u32| bfe_signed(u64::from(a), p, n, 31) as u32);
-    "bfe.u64" "d:dww" |c, i, m| c.op3(i, m, bfe_u64);
-    "bfe.s64" "d:dww" |c, i, m| c.op3(i, m, |a: u64, p: u32, n: u32| bfe_signed(a, p, n, 63));
-    "bfi.b32" "w:wwww" |c, i, m| { let n = *c.get::<u32>(i.s[3]); insert(c, i, m, &n, 32) };
-    "bfi.b64" "d:ddww" |c, i, m| { let n = *c.get::<u32>(i.s[3]); insert64(c, i, m, &n) };
+    "bfe.u32" "w:www" |c, i, m| c.op3(i, m, |a: u32, p: u32, n: u32| bfe32(a.into(), p, n, false));
+    "bfe.s32" "w:www" |c, i, m| c.op3(i, m, |a: u32, p: u32, n: u32| bfe32(a.into(), p, n, true));
+    "bfe.u64" "d:dww" |c, i, m| c.op3(i, m, |a: u64, p: u32, n: u32| bfe(a, p, n, 63, false));
+    "bfe.s64" "d:dww" |c, i, m| c.op3(i, m, |a: u64, p: u32, n: u32| bfe(a, p, n, 63, true));
+    "bfi.b32" "w:wwww" |c, i, m| insert(c, i, m, bfi32);
+    "bfi.b64" "d:ddww" |c, i, m| insert(c, i, m, bfi64);
     "prmt.b32" "w:www" |c, i, m| c.op3(i, m, prmt);
     "lop3.b32" "w:wwww" |c, i, m| { let t = c.get::<u32>(i.s[3])[0]; c.op3(i, m, |x: u32, y: u32, z: u32| lop3(x, y, z, t)) };
     "dp4a.u32.u32" "w:www" |c, i, m| c.op3(i, m, |a: u32, b: u32, d: u32| d.wrapping_add(dot4(a, b, (false, false))));
@@ -230,17 +225,11 @@ pub const ROWS: &[Row] = rows! {
     "slct.b32.f32 slct.u32.f32 slct.s32.f32 slct.f32.f32" "w:www" |c, i, m| c.op3(i, m, |a: u32, b: u32, d: f32| if d >= 0.0 { a } else { b });
 };
 
-fn insert(c: &mut Cx<'_>, i: &Inst, m: u32, n: &[u32; LANES], bits: u32) -> Flow {
-    let (a, b, p) = (c.get::<u32>(i.s[0]), c.get::<u32>(i.s[1]), c.get::<u32>(i.s[2]));
-    let out = std::array::from_fn(|l| bfi64(u64::from(a[l]), u64::from(b[l]), p[l], n[l], bits) as u32);
-    c.put::<u32>(i.d[0], m, &out);
-    Flow::Next
-}
-
-fn insert64(c: &mut Cx<'_>, i: &Inst, m: u32, n: &[u32; LANES]) -> Flow {
-    let (a, b, p) = (c.get::<u64>(i.s[0]), c.get::<u64>(i.s[1]), c.get::<u32>(i.s[2]));
-    let out = std::array::from_fn(|l| bfi64(a[l], b[l], p[l], n[l], 64));
-    c.put::<u64>(i.d[0], m, &out);
+fn insert<T: Value>(c: &mut Cx<'_>, i: &Inst, m: u32, f: fn(T, T, u32, u32) -> T) -> Flow {
+    let (a, b) = (c.get::<T>(i.s[0]), c.get::<T>(i.s[1]));
+    let (pos, len) = (c.get::<u32>(i.s[2]), c.get::<u32>(i.s[3]));
+    let out = std::array::from_fn(|l| f(T::of(a[l]), T::of(b[l]), pos[l], len[l]).raw());
+    c.put::<T>(i.d[0], m, &out);
     Flow::Next
 }
 

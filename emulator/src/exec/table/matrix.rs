@@ -1,15 +1,15 @@
-//! ldmatrix and mma.sync.
-//!
-//! Float32 accumulation of float16, bfloat16 and tf32 follows the rule that was measured for wgmma on
-//! an H200: all products and the addend are aligned to the largest exponent (a product's is the sum
-//! of its factors'), truncated two bits below the significand, summed exactly, and the sum is
-//! truncated. Whether mma.sync does the same on every card is not known; float64 is a chain of FMAs.
+//! mma.sync, and the exchange of 8 x 8 matrices with shared memory and between lanes.
 
+use super::{Row, row};
 use crate::FaultKind;
 use crate::exec::cx::{Cx, LANES};
+use crate::exec::exact::{BF16, F16, Format};
 use crate::exec::inst::{Flow, Inst};
-use crate::exec::soft::{Round, bf16_to_f32, canon, half_to_f64, round32};
+use crate::exec::soft::fma64;
+use crate::exec::tensor::{DEPTH, Factors, TF32, sum16, sum32};
+use crate::ptx::ast::Space;
 
+/// The type of a factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     F16,
@@ -20,179 +20,279 @@ pub enum Kind {
     U8,
 }
 
-const KINDS: [Kind; 6] = [Kind::F16, Kind::Bf16, Kind::Tf32, Kind::F64, Kind::S8, Kind::U8];
-
-/// What the decoder found: the kind and the registers of A and B; C and D follow from it.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    pub kind: Kind,
-    pub a: usize,
-    pub b: usize,
+/// The type of addend and result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sum {
+    F16,
+    F32,
+    F64,
+    S32,
+    /// .satfinite
+    Clamped,
 }
 
-impl Shape {
-    pub fn pack(self) -> u32 {
-        self.kind as u32 | (self.a as u32) << 4 | (self.b as u32) << 8
-    }
+const KINDS: [Kind; 6] = [Kind::F16, Kind::Bf16, Kind::Tf32, Kind::F64, Kind::S8, Kind::U8];
+const SUMS: [Sum; 5] = [Sum::F16, Sum::F32, Sum::F64, Sum::S32, Sum::Clamped];
 
-    fn unpack(mode: u32) -> Shape {
-        let kind = KINDS[(mode & 15) as usize % KINDS.len()];
-        Shape { kind, a: (mode >> 4 & 15) as usize, b: (mode >> 8 & 15) as usize }
-    }
+/// What the decoder found: types, rows of A (8 or 16) and products of each sum.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub a: Kind,
+    pub b: Kind,
+    pub sum: Sum,
+    pub rows: usize,
+    pub depth: usize,
+}
 
+impl Kind {
     /// Elements of one register.
     fn packed(self) -> usize {
-        match self.kind {
+        match self {
             Kind::F16 | Kind::Bf16 => 2,
             Kind::Tf32 | Kind::F64 => 1,
             Kind::S8 | Kind::U8 => 4,
         }
     }
 
-    fn rows(self) -> usize {
-        if self.kind == Kind::F64 { 8 } else { 16 }
-    }
-
-    fn depth(self) -> usize {
-        4 * self.packed() * self.b
-    }
-
-    fn element(self, raw: u64, part: usize) -> f64 {
-        let half = (raw >> (16 * part)) as u16;
-        let byte = (raw >> (8 * part)) as u8;
-        match self.kind {
-            Kind::F16 => half_to_f64(half),
-            Kind::Bf16 => f64::from(bf16_to_f32(half)),
-            Kind::Tf32 => f64::from(f32::from_bits(raw as u32 & 0xffff_e000)),
-            Kind::F64 => f64::from_bits(raw),
-            Kind::S8 => f64::from(byte as i8),
-            Kind::U8 => f64::from(byte),
-        }
-    }
-
-    /// The exponent that a factor counts with; subnormals have that of the least normal number.
-    fn exponent(self, x: f64) -> i32 {
-        let least = if self.kind == Kind::F16 { -14 } else { -126 };
-        exponent(x).max(least)
+    fn integer(self, raw: u64) -> i32 {
+        if self == Kind::S8 { i32::from(raw as i8) } else { i32::from(raw as u8) }
     }
 }
 
-fn exponent(x: f64) -> i32 {
-    (x.to_bits() >> 52 & 0x7ff) as i32 - 1023
-}
-
-fn power(e: i32) -> f64 {
-    2f64.powi(e)
-}
-
-/// The sum of products and an addend as the tensor cores make it.
-fn accumulate(shape: Shape, a: &[f64], b: &[f64], c: f32) -> f32 {
-    let plain: f64 = a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>() + f64::from(c);
-    if !plain.is_finite() {
-        return canon(plain as f32);
+impl Shape {
+    pub fn pack(self) -> u32 {
+        let sizes = (self.rows as u32) << 12 | (self.depth as u32) << 20;
+        self.a as u32 | (self.b as u32) << 4 | (self.sum as u32) << 8 | sizes
     }
-    let products = a.iter().zip(b).filter(|(x, y)| **x != 0.0 && **y != 0.0);
-    let largest = products.clone().map(|(&x, &y)| shape.exponent(x) + shape.exponent(y));
-    let own = (c != 0.0).then(|| exponent(f64::from(c)).max(-126));
-    let Some(most) = largest.chain(own).max() else { return plain as f32 };
-    let step = power(most - 25);
-    let fixed = |x: f64| (x / step).trunc() as i64;
-    let sum: i64 = products.map(|(x, y)| fixed(x * y)).sum::<i64>() + fixed(f64::from(c));
-    round32(sum as f64 * step, 0.0, Round::Zero)
+
+    fn unpack(mode: u32) -> Shape {
+        let kind = |at: u32| KINDS[(mode >> at & 15) as usize % KINDS.len()];
+        let sum = SUMS[(mode >> 8 & 15) as usize % SUMS.len()];
+        let (rows, depth) = ((mode >> 12 & 255) as usize, (mode >> 20) as usize);
+        Shape { a: kind(0), b: kind(4), sum, rows, depth }
+    }
+
+    /// Registers of A, B and the sums.
+    pub fn registers(self) -> [usize; 3] {
+        let each = 4 * self.a.packed();
+        let sums = if self.sum == Sum::F16 { 1 } else { 2 };
+        [self.depth / each * (self.rows / 8), self.depth / each, self.rows / 8 * sums]
+    }
+
+    pub fn is_wide(self) -> bool {
+        self.sum == Sum::F64
+    }
 }
 
-/// mma.sync.aligned: A, B and C in `extra`, D in d[0..]; lanes hold the fragments that PTX names.
+/// mma.sync.aligned: A, B and C in `extra`, D in d[0..].
 pub fn multiply(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
-    if m != u32::MAX {
-        let lane = m.trailing_zeros() as usize;
-        return if cx.warp.live == u32::MAX {
-            Flow::Converge
-        } else {
-            cx.fail(i, lane, FaultKind::Undefined, None, "mma.sync by less than a whole warp")
-        };
+    if let Some(flow) = parted(cx, i, m, "mma.sync") {
+        return flow;
     }
     let shape = Shape::unpack(i.mode);
-    let (rows, depth, packed) = (shape.rows(), shape.depth(), shape.packed());
-    let double = shape.kind == Kind::F64;
-    let raw = |cx: &Cx<'_>, n: usize, lane: usize| {
-        let slot = i.extra[n];
-        if double { cx.get::<u64>(slot)[lane] } else { u64::from(cx.get::<u32>(slot)[lane]) }
-    };
-    let mut a = vec![0.0; rows * depth];
-    let mut b = vec![0.0; 8 * depth];
-    for lane in 0..LANES {
-        let (group, within) = (lane / 4, lane % 4);
-        for part in 0..packed {
-            for r in 0..shape.a {
-                let column = within * packed + part + 4 * packed * (r / 2);
-                a[(group + 8 * (r % 2)) * depth + column] = shape.element(raw(cx, r, lane), part);
-            }
-            for r in 0..shape.b {
-                let k = within * packed + part + 4 * packed * r;
-                b[group * depth + k] = shape.element(raw(cx, shape.a + r, lane), part);
-            }
-        }
-    }
-    let outputs = if double { 2 } else { 4 };
-    let mut out = [[0u64; LANES]; 4];
-    for lane in 0..LANES {
-        for (n, to) in out.iter_mut().enumerate().take(outputs) {
-            let (row, column) = (lane / 4 + 8 * (n / 2), lane % 4 * 2 + n % 2);
-            let c = raw(cx, shape.a + shape.b + n, lane);
-            let (x, y) = (&a[row * depth..][..depth], &b[column * depth..][..depth]);
-            to[lane] = match shape.kind {
-                Kind::F64 => {
-                    let start = f64::from_bits(c);
-                    x.iter().zip(y).fold(start, |sum, (x, y)| x.mul_add(*y, sum)).to_bits()
-                }
-                Kind::S8 | Kind::U8 => {
-                    let sum: i64 = x.iter().zip(y).map(|(x, y)| (x * y) as i64).sum();
-                    (sum as u32).wrapping_add(c as u32).into()
-                }
-                _ => accumulate(shape, x, y, f32::from_bits(c as u32)).to_bits().into(),
-            };
-        }
-    }
-    for (n, values) in out.iter().enumerate().take(outputs) {
-        if double {
-            cx.put::<u64>(i.d[n], m, values);
-        } else {
-            cx.put::<u32>(i.d[n], m, &values.map(|x| x as u32));
-        }
+    match shape.a {
+        Kind::F16 => floats(cx, i, shape, F16),
+        Kind::Bf16 => floats(cx, i, shape, BF16),
+        Kind::Tf32 => floats(cx, i, shape, TF32),
+        Kind::F64 => doubles(cx, i, shape),
+        Kind::S8 | Kind::U8 => integers(cx, i, shape),
     }
     Flow::Next
 }
 
-/// ldmatrix: mode: matrices, and bit 8 for .trans; rows of 16 bytes by lanes 8 n to 8 n + 7.
-pub fn load(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
-    if m != u32::MAX {
-        let detail = "ldmatrix by less than a whole warp";
-        return if cx.warp.live == u32::MAX {
-            Flow::Converge
-        } else {
-            cx.fail(i, m.trailing_zeros() as usize, FaultKind::Undefined, None, detail)
-        };
+/// What less than a whole warp has to do.
+fn parted(cx: &mut Cx<'_>, i: &Inst, m: u32, name: &str) -> Option<Flow> {
+    if m == u32::MAX {
+        return None;
     }
-    let addresses = cx.addresses(i);
-    let count = (i.option() & 7) as usize;
-    let mut halves = [[0u16; 8]; LANES];
-    for lane in 0..8 * count {
-        let (_, addr) = Cx::resolve(crate::ptx::ast::Space::Shared, addresses[lane]);
-        if let Err(bad) = cx.touch_shared(lane, addr, 16, false, false) {
-            return cx.blame(i, lane, addr, bad);
+    if cx.warp.live == u32::MAX {
+        return Some(Flow::Converge);
+    }
+    let detail = format!("{name} by less than a whole warp");
+    Some(cx.fail(i, m.trailing_zeros() as usize, FaultKind::Undefined, None, detail))
+}
+
+fn register(cx: &Cx<'_>, i: &Inst, n: usize, lane: usize, wide: bool) -> u64 {
+    let slot = i.extra[n];
+    if wide { cx.get::<u64>(slot)[lane] } else { cx.get::<u32>(slot)[lane].into() }
+}
+
+/// Hands out the elements of A by row and place in the sum, then those of B by column and place.
+fn factors(cx: &Cx<'_>, i: &Inst, shape: Shape, mut to: impl FnMut(bool, usize, usize, u64)) {
+    let ([a, b, _], packed, halves) = (shape.registers(), shape.a.packed(), shape.rows / 8);
+    let bits = 32 / packed as u32;
+    for lane in 0..LANES {
+        for r in 0..a + b {
+            let raw = register(cx, i, r, lane, shape.is_wide());
+            let (block, line) =
+                if r < a { (r / halves, lane / 4 + 8 * (r % halves)) } else { (r - a, lane / 4) };
+            for part in 0..packed {
+                let k = 4 * packed * block + lane % 4 * packed + part;
+                let element = if shape.is_wide() {
+                    raw
+                } else {
+                    raw >> (bits * part as u32) & (u64::MAX >> (64 - bits))
+                };
+                to(r >= a, line, k, element);
+            }
         }
-        halves[lane] = std::array::from_fn(|k| cx.shared_word(addr + 2 * k as u64, 2) as u16);
     }
-    for n in 0..count {
-        let out = std::array::from_fn(|lane| {
-            let (row, pair) = (lane / 4, lane % 4 * 2);
-            let at = |k: usize| {
-                let (row, column) = if i.option() & 8 != 0 { (pair + k, row) } else { (row, pair + k) };
-                u32::from(halves[8 * n + row][column])
-            };
-            at(0) | at(1) << 16
-        });
+}
+
+/// Makes every sum from its row, its column and its addend.
+fn sums(cx: &mut Cx<'_>, i: &Inst, shape: Shape, make: impl Fn(usize, usize, u64) -> u64) {
+    let [a, b, count] = shape.registers();
+    let (wide, pairs) = (shape.is_wide(), shape.sum == Sum::F16);
+    let one = |n: usize, lane: usize| {
+        let c = register(cx, i, a + b + n, lane, wide);
+        let column = lane % 4 * 2;
+        if pairs {
+            let row = lane / 4 + 8 * n;
+            make(row, column, c & 0xffff) | make(row, column + 1, c >> 16) << 16
+        } else {
+            make(lane / 4 + 8 * (n / 2), column + n % 2, c)
+        }
+    };
+    // A result may lie where an addend does.
+    let out: Vec<[u64; LANES]> = (0..count).map(|n| std::array::from_fn(|lane| one(n, lane))).collect();
+    for (n, values) in out.iter().enumerate() {
+        if wide {
+            cx.put::<u64>(i.d[n], u32::MAX, values);
+        } else {
+            cx.put::<u32>(i.d[n], u32::MAX, &values.map(|x| x as u32));
+        }
+    }
+}
+
+fn floats(cx: &mut Cx<'_>, i: &Inst, shape: Shape, format: Format) {
+    let mut rows = [Factors::NONE; 16];
+    let mut columns = [Factors::NONE; 8];
+    // The upper bits of a register are those of tf32.
+    let shift = if shape.a == Kind::Tf32 { 13 } else { 0 };
+    factors(cx, i, shape, |b, line, k, raw| {
+        let to = if b { &mut columns[line] } else { &mut rows[line] };
+        to.set(k, format, (raw >> shift) as u32);
+    });
+    sums(cx, i, shape, |row, column, c| match shape.sum {
+        Sum::F16 => sum16(format, &rows[row], &columns[column], c as u16).into(),
+        _ => sum32(format, &rows[row], &columns[column], f32::from_bits(c as u32)).to_bits().into(),
+    });
+}
+
+/// A chain of fused multiply-adds in ascending order.
+fn doubles(cx: &mut Cx<'_>, i: &Inst, shape: Shape) {
+    let mut both = [[[0.0; DEPTH]; 16]; 2];
+    factors(cx, i, shape, |b, line, k, raw| both[usize::from(b)][line][k] = f64::from_bits(raw));
+    sums(cx, i, shape, |row, column, c| {
+        let pairs = both[0][row].iter().zip(&both[1][column]).take(shape.depth);
+        pairs.fold(f64::from_bits(c), |sum, (&x, &y)| fma64(x, y, sum)).to_bits()
+    });
+}
+
+fn integers(cx: &mut Cx<'_>, i: &Inst, shape: Shape) {
+    let mut both = [[[0i32; 32]; 16]; 2];
+    factors(cx, i, shape, |b, line, k, raw| {
+        both[usize::from(b)][line][k] = if b { shape.b } else { shape.a }.integer(raw);
+    });
+    sums(cx, i, shape, |row, column, c| {
+        let sum: i32 = both[0][row].iter().zip(&both[1][column]).map(|(x, y)| x * y).sum();
+        let c = c as u32 as i32;
+        u64::from(if shape.sum == Sum::Clamped { c.saturating_add(sum) } else { c.wrapping_add(sum) } as u32)
+    });
+}
+
+/// Bits of `Inst::option` of the exchange with shared memory, above the number of matrices.
+pub const TRANSPOSED: u32 = 8;
+pub const GENERIC: u32 = 16;
+
+/// A matrix's rows as a lane's register holds them: row lane / 4, columns 2 (lane % 4) and the next.
+fn fragment(rows: &[[u16; 8]], lane: usize, transposed: bool) -> u32 {
+    let (row, pair) = (lane / 4, lane % 4 * 2);
+    let at = |k: usize| u32::from(if transposed { rows[pair + k][row] } else { rows[row][pair + k] });
+    at(0) | at(1) << 16
+}
+
+/// The opposite of `fragment`.
+fn rows(words: &[u32; LANES], transposed: bool) -> [[u16; 8]; 8] {
+    let mut rows = [[0; 8]; 8];
+    for (lane, word) in words.iter().enumerate() {
+        for k in 0..2 {
+            let (row, column) = (lane / 4, lane % 4 * 2 + k);
+            let to = if transposed { &mut rows[column][row] } else { &mut rows[row][column] };
+            *to = (word >> (16 * k)) as u16;
+        }
+    }
+    rows
+}
+
+/// The address in shared memory of each row of 16 bytes; lanes 8 n to 8 n + 7 name those of matrix n.
+fn row_addresses(cx: &mut Cx<'_>, i: &Inst, write: bool) -> Result<[u64; LANES], Flow> {
+    let mut addresses = cx.addresses(i);
+    let space = if i.option() & GENERIC != 0 { Space::Generic } else { Space::Shared };
+    for (lane, at) in addresses.iter_mut().enumerate().take(8 * (i.option() & 7) as usize) {
+        let (space, addr) = Cx::resolve(space, *at);
+        if space != Space::Shared {
+            let detail = "the address of a row that is not in shared memory";
+            return Err(cx.fail(i, lane, FaultKind::Undefined, Some(addr), detail));
+        }
+        if let Err(bad) = cx.touch_shared(lane, addr, 16, write, false) {
+            return Err(cx.blame(i, lane, addr, bad));
+        }
+        *at = addr;
+    }
+    Ok(addresses)
+}
+
+/// ldmatrix.
+pub fn load(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
+    if let Some(flow) = parted(cx, i, m, "ldmatrix") {
+        return flow;
+    }
+    let addresses = match row_addresses(cx, i, false) {
+        Ok(addresses) => addresses,
+        Err(flow) => return flow,
+    };
+    for n in 0..(i.option() & 7) as usize {
+        let row = |row: usize| {
+            let from = addresses[8 * n + row];
+            std::array::from_fn(|k| cx.shared_word(from + 2 * k as u64, 2) as u16)
+        };
+        let matrix: [[u16; 8]; 8] = std::array::from_fn(row);
+        let out = std::array::from_fn(|lane| fragment(&matrix, lane, i.option() & TRANSPOSED != 0));
         cx.put::<u32>(i.d[n], m, &out);
     }
     Flow::Next
 }
+
+/// stmatrix: fragments in s[1..].
+pub fn store(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
+    if let Some(flow) = parted(cx, i, m, "stmatrix") {
+        return flow;
+    }
+    let addresses = match row_addresses(cx, i, true) {
+        Ok(addresses) => addresses,
+        Err(flow) => return flow,
+    };
+    for n in 0..(i.option() & 7) as usize {
+        let matrix = rows(cx.get::<u32>(i.s[n + 1]), i.option() & TRANSPOSED != 0);
+        for (row, values) in matrix.iter().enumerate() {
+            for (k, &value) in values.iter().enumerate() {
+                cx.set_shared_word(addresses[8 * n + row] + 2 * k as u64, 2, value.into());
+            }
+        }
+    }
+    Flow::Next
+}
+
+/// movmatrix.trans: s[0] to d[0].
+fn transpose(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
+    if let Some(flow) = parted(cx, i, m, "movmatrix") {
+        return flow;
+    }
+    let matrix = rows(cx.get::<u32>(i.s[0]), false);
+    let out = std::array::from_fn(|lane| fragment(&matrix, lane, true));
+    cx.put::<u32>(i.d[0], m, &out);
+    Flow::Next
+}
+
+pub const ROWS: &[Row] = &[row("movmatrix.sync.aligned.m8n8.trans.b16", "w:w", transpose)];

@@ -3,7 +3,7 @@
 use crate::exec::access::{Bad, load, store};
 use crate::exec::cx::{Cx, LANES, lanes};
 use crate::exec::inst::{Flow, Handler, Inst, NONE, mode};
-use crate::exec::soft::{flush, max32, min32};
+use crate::exec::soft::{add64, flush};
 use crate::ptx::ast::{Space, Type};
 
 pub fn loader(space: Space) -> Handler {
@@ -61,7 +61,15 @@ pub fn atomic_option(operation: &str, ty: Type, space: Space) -> Option<u32> {
 fn apply(operation: &str, ty: Type, old: u64, b: u64, c: u64, flushed: bool) -> u64 {
     let wide = ty.bits() == 64;
     match (operation, ty) {
-        ("add", Type::F(64)) => (f64::from_bits(old) + f64::from_bits(b)).to_bits(),
+        ("add", Type::F(64)) => {
+            let (x, y) = (f64::from_bits(old), f64::from_bits(b));
+            // Unlike other sums, this one leaves a NaN as it is.
+            match (x.is_nan(), y.is_nan()) {
+                (_, true) => b,
+                (true, _) => old,
+                _ => add64(x, y).to_bits(),
+            }
+        }
         ("add", Type::F(_)) => {
             // Float32 atomics in global memory flush subnormals; those in shared memory do not.
             let part = |x: u64| {
@@ -70,12 +78,6 @@ fn apply(operation: &str, ty: Type, old: u64, b: u64, c: u64, flushed: bool) -> 
             };
             let sum = crate::exec::soft::canon(part(old) + part(b));
             u64::from((if flushed { flush(sum) } else { sum }).to_bits())
-        }
-        ("min", Type::F(_)) => {
-            u64::from(min32(f32::from_bits(old as u32), f32::from_bits(b as u32)).to_bits())
-        }
-        ("max", Type::F(_)) => {
-            u64::from(max32(f32::from_bits(old as u32), f32::from_bits(b as u32)).to_bits())
         }
         ("add", _) => old.wrapping_add(b),
         ("min", Type::S(_)) if wide => (old as i64).min(b as i64) as u64,

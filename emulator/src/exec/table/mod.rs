@@ -7,6 +7,7 @@ mod half;
 mod integer;
 pub mod matrix;
 pub mod memory;
+mod rounded;
 pub mod warp;
 
 use super::inst::{Class, Handler, Signature};
@@ -35,12 +36,16 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         float::APPROXIMATE,
         float::EXACT,
         float::DOUBLE,
+        float::CLASSES,
+        rounded::SINGLE,
+        rounded::DOUBLE,
         half::ROWS,
         half::PAIRS,
         compare::INTEGER,
         compare::FLOAT,
         convert::ROWS,
         warp::ROWS,
+        matrix::ROWS,
     ]
     .into_iter()
     .flatten()
@@ -67,6 +72,16 @@ pub fn class(letter: u8) -> Class {
         b'p' => Class::P,
         b'w' | b'h' => Class::W,
         _ => Class::None,
+    }
+}
+
+/// Bits of the register that a letter asks for.
+pub fn bits(letter: u8) -> u32 {
+    match letter {
+        b'd' => 64,
+        b'w' => 32,
+        b'h' => 16,
+        _ => 1,
     }
 }
 
