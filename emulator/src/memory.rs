@@ -104,14 +104,14 @@ impl Allocation {
         }
     }
 
-    fn read(&self, offset: u64, out: &mut [u8]) {
+    pub fn read(&self, offset: u64, out: &mut [u8]) {
         Self::pieces(offset, out.len() as u64, |at, step, index| {
             let word = self.words[(at >> 3) as usize].load(Relaxed) >> ((at & 7) * 8);
             out[index..index + step as usize].copy_from_slice(&word.to_le_bytes()[..step as usize]);
         });
     }
 
-    fn write(&self, offset: u64, data: &[u8]) {
+    pub fn write(&self, offset: u64, data: &[u8]) {
         Self::pieces(offset, data.len() as u64, |at, step, index| {
             let mut bytes = [0; 8];
             bytes[..step as usize].copy_from_slice(&data[index..index + step as usize]);
@@ -129,7 +129,7 @@ impl Allocation {
         }
     }
 
-    fn first_unwritten(&self, offset: u64, n: u64) -> Option<u64> {
+    pub fn first_unwritten(&self, offset: u64, n: u64) -> Option<u64> {
         let mut found = None;
         Self::pieces(offset, n, |at, step, _| {
             if found.is_none() && !self.is_written(at, step) {

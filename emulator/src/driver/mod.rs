@@ -17,6 +17,7 @@ mod queue;
 pub mod report;
 mod state;
 pub mod status;
+mod tensor_maps;
 mod work;
 
 pub use config::Config;

@@ -2,7 +2,6 @@
 
 use super::cx::{Cx, Doubles, LANES, lanes};
 use super::inst::{Flow, Inst, mode};
-use super::race::Actor;
 use super::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW_MASK};
 use crate::FaultKind;
 use crate::memory::{Allocation, find};
@@ -28,6 +27,16 @@ impl<'a> Cx<'a> {
     /// The allocation of a global access and the offset in it.
     #[inline(always)]
     pub fn global(&mut self, addr: u64, bytes: u64) -> Result<(&'a Allocation, u64), Bad> {
+        let found = self.global_span(addr, bytes)?;
+        if addr & (bytes - 1) != 0 {
+            return bad(FaultKind::Misaligned, format!("{bytes} bytes"));
+        }
+        Ok(found)
+    }
+
+    /// The same for any number of bytes at any address.
+    #[inline(always)]
+    pub fn global_span(&mut self, addr: u64, bytes: u64) -> Result<(&'a Allocation, u64), Bad> {
         let table = &self.launch.table;
         let mut a = table.get(self.hint);
         if !a.is_some_and(|a| {
@@ -46,9 +55,6 @@ impl<'a> Cx<'a> {
             }
         }
         let Some(a) = a else { return bad(FaultKind::OutOfBounds, "") };
-        if addr & (bytes - 1) != 0 {
-            return bad(FaultKind::Misaligned, format!("{bytes} bytes"));
-        }
         if a.freed.load(std::sync::atomic::Ordering::Relaxed) {
             return bad(FaultKind::UseAfterFree, "memory freed while the kernel runs");
         }
@@ -93,8 +99,7 @@ impl<'a> Cx<'a> {
     }
 
     fn global_race(&mut self, i: &Inst, lane: usize, addr: u64, bytes: u64, write: bool) -> Result<(), Bad> {
-        let actor =
-            Actor { warp: self.warp.index, seen: &self.warp.seen, atomic: i.has(mode::STRONG), check: true };
+        let actor = self.warp.actor(i.has(mode::STRONG), true);
         match self.launch.global_races.access(self.block.linear, &actor, lane, addr, bytes, write) {
             Some(other) => bad(FaultKind::Race, other),
             None => Ok(()),
@@ -121,14 +126,14 @@ impl<'a> Cx<'a> {
             return bad(FaultKind::Misaligned, format!("{bytes} bytes of shared memory"));
         }
         let checks = self.launch.checks;
-        let actor =
-            Actor { warp: self.warp.index, seen: &self.warp.seen, atomic, check: checks.shared_races };
+        let actor = self.warp.actor(atomic, checks.shared_races);
         let (start, count) = if self.launch.kernel.code.narrow_shared {
             (addr as usize, bytes as usize)
         } else {
             ((addr >> 2) as usize, (bytes >> 2) as usize)
         };
-        let mut race = false;
+        let mut race =
+            write && !self.block.readers.is_empty() && self.block.read_under_way(addr, bytes).is_some();
         for cell in &mut self.block.cells[start..start + count] {
             if !write || atomic {
                 if checks.uninitialized && !cell.is_written() {
@@ -140,11 +145,8 @@ impl<'a> Cx<'a> {
                 race |= !cell.write(&actor, lane);
             }
         }
-        if race {
-            return bad(
-                FaultKind::Race,
-                "no barrier orders this access to shared memory after another thread's",
-            );
+        if race && checks.shared_races {
+            return Err(self.race(addr, bytes, write));
         }
         Ok(())
     }

@@ -2,10 +2,11 @@
 
 use super::cx::{Cx, lanes};
 use super::inst::{Flow, Inst, NONE};
+use super::race::Known;
 use super::warp::{Wait, Warp};
 use crate::{Fault, FaultKind};
 
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 pub struct Barrier {
     /// Threads that wait or have arrived; a whole warp counts 32.
     arrived: u32,
@@ -15,8 +16,10 @@ pub struct Barrier {
     expected: u32,
     /// Of bar.red: how many predicates were true.
     truths: u32,
-    /// The line of the first to come.
+    /// The line of the last to come.
     line: u32,
+    /// What those that do not wait have done.
+    known: Known,
 }
 
 /// What `Inst::mode` says for a barrier.
@@ -39,7 +42,7 @@ pub fn arrive(cx: &mut Cx<'_>, i: &Inst, mask: u32) -> Flow {
     }
     let truths = if i.mode & (RED_AND | RED_OR | RED_POPC) != 0 { cx.pred(i.s[2]) & mask } else { 0 };
     let whole = mask == cx.warp.live;
-    let barrier = cx.block.barriers[id as usize];
+    let barrier = &cx.block.barriers[id as usize];
     if barrier.threads > 0 {
         if barrier.expected != count {
             let detail = format!("barrier {id} expects {} threads, here {count}", barrier.expected);
@@ -56,14 +59,18 @@ pub fn arrive(cx: &mut Cx<'_>, i: &Inst, mask: u32) -> Flow {
     barrier.threads += mask.count_ones();
     barrier.arrived += if whole { 32 } else { mask.count_ones() };
     barrier.truths += truths.count_ones();
-    if i.mode & ARRIVE != 0 { Flow::Next } else { Flow::Barrier(id as u8) }
+    if i.mode & ARRIVE == 0 {
+        return Flow::Barrier(id as u8);
+    }
+    cx.warp.release(&mut barrier.known);
+    Flow::Next
 }
 
 /// Lets the threads go whose barrier is complete; true where there were any.
 pub fn release(cx: &mut Cx<'_>, warps: &mut [Warp]) -> Result<bool, Box<Fault>> {
     let mut any = false;
     for id in 0..16u8 {
-        let barrier = cx.block.barriers[id as usize];
+        let barrier = &mut cx.block.barriers[id as usize];
         let complete = match barrier.expected {
             0 => barrier.threads + cx.block.exited >= cx.block.threads,
             count => barrier.arrived >= count,
@@ -71,7 +78,7 @@ pub fn release(cx: &mut Cx<'_>, warps: &mut [Warp]) -> Result<bool, Box<Fault>> 
         if barrier.threads == 0 || !complete {
             continue;
         }
-        cx.block.barriers[id as usize] = Barrier::default();
+        let barrier = std::mem::take(barrier);
         any = true;
         open(cx, warps, id, &barrier);
     }
@@ -80,15 +87,9 @@ pub fn release(cx: &mut Cx<'_>, warps: &mut [Warp]) -> Result<bool, Box<Fault>> 
 
 fn open(cx: &mut Cx<'_>, warps: &mut [Warp], id: u8, barrier: &Barrier) {
     let code = &cx.launch.kernel.code.insts;
-    let mut joined = vec![0; warps.len()];
-    for warp in warps.iter_mut() {
-        if !warp.groups.iter().any(|g| g.wait == Wait::Barrier(id)) {
-            continue;
-        }
-        warp.seen[warp.index as usize] += 1;
-        for (all, &own) in joined.iter_mut().zip(&warp.seen) {
-            *all = own.max(*all);
-        }
+    let mut joined = barrier.known.clone();
+    for warp in warps.iter_mut().filter(|warp| warp.groups.iter().any(|g| g.wait == Wait::Barrier(id))) {
+        warp.release(&mut joined);
     }
     for warp in warps.iter_mut() {
         let mut results = Vec::new();
@@ -106,7 +107,7 @@ fn open(cx: &mut Cx<'_>, warps: &mut [Warp], id: u8, barrier: &Barrier) {
             group.pc += 1;
         }
         if waits {
-            warp.seen.copy_from_slice(&joined);
+            warp.known.join(&joined);
         }
         for (inst, mask) in results {
             std::mem::swap(&mut cx.warp, warp);

@@ -1,10 +1,13 @@
 //! A block: its shared memory, its barriers and its warps in turn.
 
+use super::bulk::{self, BulkStore, Flight};
 use super::cx::{Cx, lanes};
-use super::inst::{Code, Inst};
+use super::inst::{Code, Inst, Reason};
+use super::mbarrier::{self, Mbarrier};
+use super::proxy::Reader;
 use super::race::Cell;
 use super::warp::{Wait, Warp, run};
-use super::{Launch, barrier};
+use super::{Launch, barrier, cluster, registers};
 use crate::{Fault, FaultKind};
 
 #[derive(Default)]
@@ -13,10 +16,27 @@ pub struct Block {
     pub shared: Vec<u32>,
     pub shared_bytes: u64,
     pub cells: Vec<Cell>,
+    /// Bytes of a cell, as a power of two.
+    pub cell_shift: u32,
     pub barriers: [barrier::Barrier; 16],
     pub threads: u32,
     pub exited: u32,
     pub linear: u64,
+    pub mbarriers: Vec<Mbarrier>,
+    /// Bulk copies to shared memory on their way.
+    pub flights: Vec<Flight>,
+    /// Bulk stores that have not ended.
+    pub stores: Vec<BulkStore>,
+    pub readers: Vec<Reader>,
+    /// How many copies have landed.
+    pub landed: u32,
+    pub tickets: u64,
+    /// Counts what may end a thread's wait.
+    pub events: u64,
+    /// Nothing else is left to do: waits with a time limit end without success.
+    pub expired: bool,
+    pub cluster: cluster::Barrier,
+    pub registers: registers::Pool,
 }
 
 /// A block in execution, with its warps.
@@ -25,6 +45,8 @@ pub struct Running {
     pub block: Block,
     pub warps: Vec<Warp>,
     pub executed: u64,
+    /// Rounds in which nothing changed that a thread may wait for.
+    idle: u32,
 }
 
 /// How far a slice of a block went.
@@ -35,6 +57,26 @@ pub enum Progress {
 }
 
 const WARP_SLICE: u64 = 20_000;
+/// Rounds without a change after which a block counts as dead, and after which other blocks have their turn.
+const MOST_IDLE: u32 = 1000;
+const IDLE_SLICE: u32 = 50;
+
+impl Block {
+    fn turn_cluster(&mut self) -> bool {
+        self.cluster.turn(self.threads, self.exited)
+    }
+
+    /// Forgets what the block before left of asynchronous work.
+    fn forget(&mut self, launch: &Launch<'_>) {
+        self.mbarriers.clear();
+        self.flights.clear();
+        self.stores.clear();
+        self.readers.clear();
+        (self.landed, self.tickets, self.events, self.expired) = (0, 0, 0, false);
+        self.cluster = Default::default();
+        self.registers = registers::Pool::of(launch);
+    }
+}
 
 impl Running {
     pub fn start(&mut self, launch: &Launch<'_>, linear: u64) {
@@ -51,14 +93,16 @@ impl Running {
         let words = block.shared_bytes.div_ceil(4) as usize;
         block.shared.resize(words, 0);
         block.cells.clear();
-        let cells = if launch.kernel.code.narrow_shared { words * 4 } else { words };
-        block.cells.resize(cells, Cell::default());
+        block.cell_shift = if launch.kernel.code.narrow_shared { 0 } else { 2 };
+        block.cells.resize((words * 4) >> block.cell_shift, Cell::default());
+        block.forget(launch);
         let count = threads.div_ceil(32);
         self.warps.resize_with(count as usize, Warp::default);
         for (n, warp) in self.warps.iter_mut().enumerate() {
             warp.start(launch, n as u32, index);
         }
         self.executed = 0;
+        self.idle = 0;
     }
 
     /// Runs about `budget` instructions.
@@ -72,29 +116,41 @@ impl Running {
     fn turns(&mut self, cx: &mut Cx<'_>, budget: u64) -> Result<Progress, Box<Fault>> {
         let mut used = 0;
         loop {
-            let (mut alive, mut ran) = (false, 0);
+            let (mut alive, mut ran, mut busy) = (false, 0, false);
+            let (before, expired) = (cx.block.events, cx.block.expired);
             for warp in &mut self.warps {
                 if warp.done() {
                     continue;
                 }
                 alive = true;
+                if (warp.slept != cx.block.events || expired) && warp.sleeps() {
+                    warp.wake();
+                }
                 if !warp.lane_ready() {
                     continue;
                 }
+                warp.yielded = false;
                 std::mem::swap(&mut cx.warp, warp);
                 let result = run(cx, WARP_SLICE);
                 std::mem::swap(&mut cx.warp, warp);
                 ran += result?;
+                busy |= !warp.yielded;
             }
+            cx.block.expired = false;
             if !alive {
-                return Ok(Progress::Done);
+                return self.end(cx).map(|()| Progress::Done);
             }
-            let released = barrier::release(cx, &mut self.warps)?;
-            if ran == 0 && !released {
-                return Err(self.stuck(cx));
-            }
+            let released = barrier::release(cx, &mut self.warps)? || cx.block.turn_cluster();
+            let changed = released || cx.block.events != before || busy && !expired && ran > 0;
             used += ran;
             self.executed += ran;
+            if changed {
+                self.idle = 0;
+            } else if self.waits_no_more(cx, ran) {
+                return Err(self.stuck(cx));
+            } else if self.idle % IDLE_SLICE == 0 {
+                return Ok(Progress::More);
+            }
             if self.executed > cx.launch.checks.max_instructions {
                 return Err(self.late(cx));
             }
@@ -102,6 +158,42 @@ impl Running {
                 return Ok(Progress::More);
             }
         }
+    }
+
+    /// After a round without a change: whether none can come. Waits with a time limit end once before.
+    fn waits_no_more(&mut self, cx: &mut Cx<'_>, ran: u64) -> bool {
+        self.idle += 1;
+        cx.block.expired = ran == 0;
+        let asleep = self.warps.iter().any(Warp::sleeps);
+        ran == 0 && !asleep || self.idle > MOST_IDLE
+    }
+
+    /// What must be over when all threads have ended.
+    fn end(&mut self, cx: &mut Cx<'_>) -> Result<(), Box<Fault>> {
+        if let Err((line, (warp, lane), bad)) = bulk::finish(cx) {
+            let mut fault = Fault::plain(bad.kind, None, bad.detail);
+            if let Some(inst) = cx.launch.kernel.code.insts.iter().find(|inst| inst.line == line) {
+                cx.warp.index = warp;
+                cx.place(&mut fault, inst, lane);
+            }
+            return Err(Box::new(fault));
+        }
+        let wrong = |detail: String| {
+            let mut fault = Fault::plain(FaultKind::Undefined, None, detail);
+            fault.kernel = cx.launch.kernel.name.clone();
+            fault.block = cx.block.index;
+            Err(Box::new(fault))
+        };
+        if let Some(warp) = self.warps.iter().find(|warp| warp.part.is_unfinished()) {
+            return wrong(format!("warp {} ended before its wgmma did", warp.index));
+        }
+        for group in self.warps.chunks(4) {
+            if group.iter().any(|warp| warp.part.digest() != group[0].part.digest()) {
+                let first = group[0].index;
+                return wrong(format!("warps {first} to {} did not all issue the same wgmma", first + 3));
+            }
+        }
+        Ok(())
     }
 
     fn waiting(&self) -> Option<(&Warp, super::warp::Group)> {
@@ -124,14 +216,15 @@ impl Running {
     fn stuck(&mut self, cx: &mut Cx<'_>) -> Box<Fault> {
         let code = &cx.launch.kernel.code;
         let mut places: Vec<String> = Vec::new();
-        for group in self.warps.iter().flat_map(|warp| &warp.groups) {
-            let line = code.insts[group.pc as usize].line;
-            let what = match group.wait {
-                Wait::Barrier(id) => format!("barrier {id} at line {line}"),
-                _ => format!("the .sync at line {line}"),
-            };
-            if !places.contains(&what) {
-                places.push(what);
+        for warp in &mut self.warps {
+            for group in warp.groups.clone() {
+                let inst = &code.insts[group.pc as usize];
+                std::mem::swap(&mut cx.warp, warp);
+                let what = awaited(cx, inst, &group);
+                std::mem::swap(&mut cx.warp, warp);
+                if !places.contains(&what) {
+                    places.push(what);
+                }
             }
         }
         let detail = format!("threads wait for each other for ever: {}", places.join(", "));
@@ -142,4 +235,19 @@ impl Running {
         let detail = format!("a block ran more than {} instructions", cx.launch.checks.max_instructions);
         self.at(cx, FaultKind::Timeout, detail)
     }
+}
+
+/// What lanes wait for.
+fn awaited(cx: &Cx<'_>, inst: &Inst, group: &super::warp::Group) -> String {
+    let lane = lanes(group.mask).next().unwrap_or(0);
+    let (line, threads) = (inst.line, group.mask.count_ones());
+    let what = match group.wait {
+        Wait::Barrier(id) => format!("barrier {id}"),
+        Wait::Event(Reason::Mbarrier) => mbarrier::describe(cx, inst, lane),
+        Wait::Event(Reason::Registers) => registers::describe(cx, inst),
+        Wait::Event(Reason::Cluster) => "the other threads of the cluster".into(),
+        Wait::Converge => "the .sync".into(),
+        Wait::Ready => return format!("{threads} threads ask again and again at line {line}"),
+    };
+    format!("{what} at line {line}")
 }

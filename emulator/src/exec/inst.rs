@@ -20,8 +20,20 @@ pub enum Flow {
     Barrier(u8),
     /// Wait until the other lanes named by a `.sync` mask are here.
     Converge,
+    /// Wait for something to change in the block, then try again.
+    Sleep(Reason),
+    /// Go on once the others had their turn.
+    Yield,
     /// `Cx::fault` says what.
     Fault,
+}
+
+/// What a sleeping thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    Mbarrier,
+    Registers,
+    Cluster,
 }
 
 pub struct Inst {
@@ -92,6 +104,8 @@ pub struct Signature {
     pub d: [Class; 4],
     pub s: [Class; 5],
     pub extra: Class,
+    /// A plain move of a register.
+    pub moves: bool,
 }
 
 /// Values that a register holds from the start of every warp.
@@ -163,6 +177,15 @@ impl Special {
     }
 }
 
+/// An instruction that touches registers of wgmma: what it does, and which operands those are.
+pub struct Watched {
+    pub run: Handler,
+    pub d: [bool; 4],
+    pub s: [bool; 5],
+    /// It only moves a register to another one.
+    pub moves: bool,
+}
+
 /// A kernel's code and what a warp needs to run it.
 pub struct Code {
     pub insts: Vec<Inst>,
@@ -174,6 +197,10 @@ pub struct Code {
     pub double_presets: Vec<(Slot, Preset)>,
     /// Some access to shared memory is smaller than four bytes.
     pub narrow_shared: bool,
+    /// It uses mbarriers, bulk copies or wgmma.
+    pub asynchronous: bool,
+    /// Instructions beside wgmma that touch its registers, by `Inst::target`.
+    pub watched: Vec<Watched>,
     /// The module's text, for messages.
     pub text: std::sync::Arc<str>,
     /// From which line of the text on a place in the CUDA source holds.

@@ -3,17 +3,27 @@
 mod access;
 pub(crate) mod barrier;
 mod block;
+pub(crate) mod bulk;
+pub(crate) mod cluster;
 mod cx;
 pub(crate) mod exact;
 pub(crate) mod inst;
+pub(crate) mod mbarrier;
+mod operand;
+pub(crate) mod products;
+mod proxy;
 mod race;
 mod race_global;
+pub(crate) mod reduce;
+pub(crate) mod registers;
 mod shared;
 pub(crate) mod soft;
 pub(crate) mod sync;
 pub(crate) mod table;
 pub(crate) mod tensor;
+pub mod tensor_map;
 mod warp;
+pub(crate) mod warpgroup;
 
 use crate::memory::Table;
 use crate::{DeviceMemory, Fault, FaultKind, Kernel, Target};

@@ -3,7 +3,6 @@
 use super::access::load;
 use super::cx::{Cx, LANES, lanes};
 use super::inst::{Flow, Inst, NONE, mode};
-use super::race::Actor;
 use crate::ptx::ast::Space;
 
 /// ld.shared: words of four bytes here, all else on the general way.
@@ -26,7 +25,7 @@ fn words<const WORDS: usize>(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
     let mut out = [[0u32; LANES]; WORDS];
     let checks = cx.launch.checks;
     let checked = checks.uninitialized || checks.shared_races;
-    let actor = Actor { warp: cx.warp.index, seen: &cx.warp.seen, atomic: false, check: checks.shared_races };
+    let actor = cx.warp.actor(false, checks.shared_races);
     let tag = actor.tag();
     let mut fine = true;
     for lane in lanes(m) {

@@ -2,8 +2,10 @@
 
 use super::Launch;
 use super::cx::{Cx, Doubles, LANES, Words, lanes};
-use super::inst::{Flow, Inst, NONE, Preset, Special};
+use super::inst::{Flow, Inst, NONE, Preset, Reason, Special};
+use super::race::{Actor, Known, PROXY};
 use super::sync::AsyncCopy;
+use super::warpgroup::Part;
 use crate::{Fault, FaultKind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +13,8 @@ pub enum Wait {
     Ready,
     Barrier(u8),
     Converge,
+    /// For something to change in the block.
+    Event(Reason),
 }
 
 /// Lanes at one instruction.
@@ -38,12 +42,25 @@ pub struct Warp {
     /// Lanes that have not exited.
     pub live: u32,
     pub index: u32,
-    /// For each warp of the block, how far this one has synchronised with it.
-    pub seen: Vec<u32>,
+    /// How often this warp has synchronised with others.
+    pub count: u32,
+    pub known: Known,
     pub copies: Vec<AsyncCopy>,
     /// The open cp.async group of each lane.
     pub copy_group: Words,
     pub clock: u64,
+    /// The block's count of events when the last group went to sleep.
+    pub slept: u64,
+    /// The last turn ended because the warp has nothing to do but ask again.
+    pub yielded: bool,
+    /// The open group of bulk stores of each lane.
+    pub bulk_groups: Words,
+    /// One more than the phase of the cluster's barrier that each lane arrived in.
+    pub cluster_arrivals: Words,
+    /// Registers of a thread, as setmaxnreg left them.
+    pub registers: u32,
+    /// Its part in the products of its warpgroup.
+    pub part: Part,
     spins: u32,
     fair: bool,
 }
@@ -66,9 +83,20 @@ impl Warp {
         self.live = if count == 32 { u32::MAX } else { (1 << count) - 1 };
         self.groups.clear();
         self.groups.push(Group { pc: 0, mask: self.live, wait: Wait::Ready, stamp: 0 });
-        self.seen.clear();
-        self.seen.resize(threads.div_ceil(32) as usize, 0);
-        self.seen[index as usize] = 1;
+        self.count = 1;
+        let Known { seen, fenced } = &mut self.known;
+        let agents = if code.asynchronous { PROXY as usize + 1 } else { threads.div_ceil(32) as usize };
+        seen.clear();
+        seen.resize(agents, 0);
+        seen[index as usize] = 1;
+        fenced.clear();
+        fenced.resize(if code.asynchronous { agents } else { 0 }, 0);
+        self.slept = 0;
+        self.yielded = false;
+        self.bulk_groups = [0; LANES];
+        self.cluster_arrivals = [0; LANES];
+        self.registers = launch.kernel.registers_at_start;
+        self.part.start(code);
         self.copies.clear();
         self.copy_group = [0; LANES];
         self.spins = 0;
@@ -97,6 +125,38 @@ impl Warp {
 
     pub fn done(&self) -> bool {
         self.live == 0
+    }
+
+    /// Who makes this warp's accesses.
+    #[inline(always)]
+    pub fn actor(&self, atomic: bool, check: bool) -> Actor<'_> {
+        Actor { warp: self.index, count: self.count, seen: &self.known.seen, atomic, check }
+    }
+
+    /// Lets whoever joins `to` know what this warp has done so far.
+    pub fn release(&mut self, to: &mut Known) {
+        self.count += 1;
+        to.join(&self.known);
+        to.seen[self.index as usize] = self.count;
+    }
+
+    /// Orders the lanes' accesses from now on after those so far.
+    pub fn settle(&mut self) {
+        self.count += 1;
+        self.known.seen[self.index as usize] = self.count;
+    }
+
+    /// Wakes the groups that wait for an event.
+    pub fn wake(&mut self) {
+        for group in &mut self.groups {
+            if matches!(group.wait, Wait::Event(_)) {
+                group.wait = Wait::Ready;
+            }
+        }
+    }
+
+    pub fn sleeps(&self) -> bool {
+        self.groups.iter().any(|g| matches!(g.wait, Wait::Event(_)))
     }
 
     pub fn lane_ready(&self) -> bool {
@@ -203,6 +263,9 @@ pub fn run(cx: &mut Cx<'_>, slice: u64) -> Result<u64, Box<Fault>> {
             }
         }
         cx.warp.clock += 1;
+        if cx.warp.yielded {
+            break;
+        }
     }
     cx.warp.clock += slice - left;
     Ok(slice - left)
@@ -252,6 +315,19 @@ fn turn(
                 cx.warp.push(now.pc + 1, now.mask & !mask, Wait::Ready);
             }
             cx.warp.push(now.pc, mask, Wait::Barrier(id));
+            return Ok(false);
+        }
+        Flow::Sleep(reason) => {
+            if mask != now.mask {
+                cx.warp.push(now.pc + 1, now.mask & !mask, Wait::Ready);
+            }
+            cx.warp.push(now.pc, mask, Wait::Event(reason));
+            cx.warp.slept = cx.block.events;
+            return Ok(false);
+        }
+        Flow::Yield => {
+            cx.warp.push(now.pc + 1, now.mask, Wait::Ready);
+            cx.warp.yielded = true;
             return Ok(false);
         }
         Flow::Converge => {

@@ -21,7 +21,7 @@ impl<'a> Lower<'a> {
         for word in rest.split('.') {
             match word {
                 "global" => found.space = Space::Global,
-                "shared" | "shared::cta" => found.space = Space::Shared,
+                "shared" | "shared::cta" | "shared::cluster" => found.space = Space::Shared,
                 "local" => found.space = Space::Local,
                 "param" | "param::entry" | "param::func" => found.space = Space::Param,
                 "const" => found.space = Space::Const,

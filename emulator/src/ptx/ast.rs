@@ -91,6 +91,8 @@ pub enum Operand<'a> {
     F64(u64),
     /// `[base+offset]`; no base for a plain number.
     Address(Option<&'a str>, i64),
+    /// `[base+offset, {coordinates}]`
+    Tensor(&'a str, i64, Vec<Operand<'a>>),
     Vector(Vec<Operand<'a>>),
     /// `p|q`
     Pair(&'a str, &'a str),
@@ -129,6 +131,9 @@ pub struct Function<'a> {
     /// None for a declaration.
     pub body: Option<Vec<Statement<'a>>>,
     pub max_threads: u32,
+    /// .minnctapersm and .maxnreg; 0 without them.
+    pub blocks: u32,
+    pub max_registers: u32,
     pub line: u32,
 }
 

@@ -33,10 +33,27 @@ impl<'a> Lower<'a> {
                 self.special(warp::ballot, 1, &operands[..1], b"w", &operands[1..], b"pw")
             }
             "match" if rest == "all.sync.b32" || rest == "all.sync.b64" => self.match_all(rest, operands),
-            "bar" | "barrier" if rest != "warp.sync" => self.barrier(rest, operands),
+            "bar" | "barrier" if rest != "warp.sync" && !rest.starts_with("cluster.") => {
+                self.barrier(rest, operands)
+            }
             "mma" => self.multiply(rest, operands),
             "ldmatrix" => self.load_matrix(rest, operands),
             "stmatrix" => self.store_matrix(rest, operands),
+            "mbarrier" => self.mbarrier(rest, operands),
+            "wgmma" => self.warpgroup(rest, operands),
+            "setmaxnreg" => self.set_registers(rest, operands),
+            "elect" => self.elect(rest, operands),
+            "mapa" | "getctarank" => self.map_address(head, rest, operands),
+            "fence" if table::find(opcode).is_none() => self.fence(rest),
+            "barrier" if rest.starts_with("cluster.") => self.cluster_barrier(rest, operands),
+            "cp" if rest.starts_with("async.bulk.") || rest.starts_with("reduce.async.bulk.") => {
+                self.bulk(rest, operands)
+            }
+            "prefetch" if rest == "tensormap" || rest.ends_with(".tensormap") => {
+                self.prefetch_map(operands)
+            }
+            "createpolicy" => self.cache_policy(operands),
+            "griddepcontrol" if rest == "wait" || rest == "launch_dependents" => Ok(()),
             "prefetch" | "prefetchu" | "discard" | "applypriority" => Ok(()),
             "cp" if rest.starts_with("async.ca.") || rest.starts_with("async.cg.") => {
                 self.copy_async(rest, operands)
@@ -89,7 +106,7 @@ impl<'a> Lower<'a> {
         };
         let window = match rest.split_once('.') {
             Some(("global" | "const", "u64")) => 0,
-            Some(("shared" | "shared::cta", "u64")) => SHARED_WINDOW,
+            Some(("shared" | "shared::cta" | "shared::cluster", "u64")) => SHARED_WINDOW,
             Some(("local", "u64")) => LOCAL_WINDOW,
             Some(("param" | "param::entry", "u64")) => PARAM_WINDOW,
             _ => return self.unknown(format!("cvta.{rest}")),
@@ -137,7 +154,13 @@ impl<'a> Lower<'a> {
             [_, Operand::Name("%clock" | "%clock_hi" | "%globaltimer_lo" | "%globaltimer_hi")] => {
                 self.special(warp::clock32, 0, &operands[..1], b"w", &[], b"")
             }
-            _ => self.plain(opcode, operands),
+            _ => {
+                self.plain(opcode, operands)?;
+                if let Some(signature) = self.signatures.last_mut() {
+                    signature.moves = true;
+                }
+                Ok(())
+            }
         }
     }
 

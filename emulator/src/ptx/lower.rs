@@ -9,11 +9,18 @@ use std::collections::HashMap;
 
 pub type Lowered<T> = Result<T, Problem>;
 
-/// Labels and jumps of one function body.
+/// Labels of a block in braces, and jumps that have not found theirs.
+#[derive(Default)]
+struct Labels<'a> {
+    known: HashMap<&'a str, u32>,
+    jumps: Vec<(usize, &'a str, u32)>,
+}
+
+/// One function body.
 #[derive(Default)]
 struct Frame<'a> {
-    labels: HashMap<&'a str, u32>,
-    jumps: Vec<(usize, &'a str, u32)>,
+    /// Of the blocks that are open, innermost last.
+    labels: Vec<Labels<'a>>,
     /// Returns of an inlined function, which go to its end.
     returns: Vec<usize>,
 }
@@ -34,6 +41,11 @@ pub struct Lower<'a> {
     pub local_bytes: u64,
     pub shared_bytes: u64,
     pub narrow_shared: bool,
+    /// It uses mbarriers, bulk copies or wgmma.
+    pub asynchronous: bool,
+    /// Registers of wgmma, and where it is waited for.
+    pub sums: Vec<Slot>,
+    pub waits: Vec<usize>,
     pub locations: Vec<(u32, u32, u32)>,
     pub line: u32,
     guard: Slot,
@@ -56,6 +68,9 @@ impl<'a> Lower<'a> {
             local_bytes: 0,
             shared_bytes: 0,
             narrow_shared: false,
+            asynchronous: false,
+            sums: Vec::new(),
+            waits: Vec::new(),
             locations: Vec::new(),
             line: 0,
             guard: NONE,
@@ -97,7 +112,7 @@ impl<'a> Lower<'a> {
             return self.unknown(format!("function '{}' has no body", function.name));
         };
         self.calls.push(function.name);
-        self.frames.push(Frame::default());
+        self.frames.push(Frame { labels: vec![Labels::default()], ..Frame::default() });
         self.scopes.push(HashMap::new());
         let depth = self.scopes.len();
         for statement in body {
@@ -107,18 +122,33 @@ impl<'a> Lower<'a> {
         // A body may end without ret.
         self.guard = NONE;
         self.leave()?;
+        self.close_labels()?;
         let frame = self.frames.pop().unwrap_or_default();
-        for (at, label, line) in frame.jumps {
-            match frame.labels.get(label) {
-                Some(&target) => self.insts[at].target = target,
-                None => return Err(Problem::syntax(line, format!("Label '{label}' is not defined"))),
-            }
-        }
         for at in frame.returns {
             self.insts[at].target = self.insts.len() as u32;
         }
         self.calls.pop();
         Ok(())
+    }
+
+    /// Ends a block: its jumps go to its own labels, the others to those of the block around it.
+    fn close_labels(&mut self) -> Lowered<()> {
+        let Some(frame) = self.frames.last_mut() else { return Ok(()) };
+        let Labels { known, jumps } = frame.labels.pop().unwrap_or_default();
+        for (at, label, line) in jumps {
+            match (known.get(label), frame.labels.last_mut()) {
+                (Some(&target), _) => self.insts[at].target = target,
+                (None, Some(outer)) => outer.jumps.push((at, label, line)),
+                (None, None) => {
+                    return Err(Problem::syntax(line, format!("Label '{label}' is not defined")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn labels(&mut self) -> Option<&mut Labels<'a>> {
+        self.frames.last_mut()?.labels.last_mut()
     }
 
     fn statement(&mut self, statement: &'a Statement<'a>) -> Lowered<()> {
@@ -127,19 +157,21 @@ impl<'a> Lower<'a> {
             Statement::Variable(variable) => self.variable(variable),
             Statement::Label(name, line) => {
                 let here = self.insts.len() as u32;
-                let frame = self.frames.last_mut();
-                if frame.is_some_and(|f| f.labels.insert(name, here).is_some()) {
+                if self.labels().is_some_and(|labels| labels.known.insert(name, here).is_some()) {
                     return Err(Problem::syntax(*line, format!("Duplicate definition of label '{name}'")));
                 }
                 Ok(())
             }
             Statement::Open => {
                 self.scopes.push(HashMap::new());
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.labels.push(Labels::default());
+                }
                 Ok(())
             }
             Statement::Close => {
                 self.scopes.pop();
-                Ok(())
+                self.close_labels()
             }
             Statement::Location(file, line) => {
                 self.locations.push((self.line, *file, *line));
@@ -208,8 +240,8 @@ impl<'a> Lower<'a> {
         inst.jumps = true;
         let at = self.insts.len();
         let line = self.line;
-        if let Some(frame) = self.frames.last_mut() {
-            frame.jumps.push((at, label, line));
+        if let Some(labels) = self.labels() {
+            labels.jumps.push((at, label, line));
         }
         self.emit(inst, Signature::default());
     }
@@ -278,6 +310,9 @@ impl<'a> Lower<'a> {
     fn needs(&self, opcode: &str) -> Lowered<()> {
         let least = super::needed_target(opcode);
         let target = super::target_number(self.source.target).unwrap_or(0);
+        if super::needs_exact(opcode) && !self.source.target.ends_with(['a', 'f']) {
+            return self.error(format!("Instruction '{opcode}' requires .target sm_90a"));
+        }
         if target < least {
             return self.error(format!("Instruction '{opcode}' requires .target sm_{least} or higher"));
         }

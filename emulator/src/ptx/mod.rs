@@ -3,6 +3,7 @@
 mod accesses;
 mod allocate;
 pub(crate) mod ast;
+mod asynchronous;
 mod conversions;
 mod declarations;
 mod decode;
@@ -11,6 +12,7 @@ mod lower;
 mod matrices;
 mod names;
 mod parser;
+mod warpgroup;
 
 use crate::exec::inst::Code;
 use crate::{DeviceMemory, Target};
@@ -76,6 +78,8 @@ pub struct Kernel {
     pub static_shared: u32,
     /// From .maxntid; 1,024 without it.
     pub max_threads: u32,
+    /// Registers of a thread at the start where the module bounds them, else 0; setmaxnreg needs it.
+    pub registers_at_start: u32,
     pub(crate) code: Code,
     symbols: Symbols,
 }
@@ -102,6 +106,11 @@ pub(crate) fn target_number(name: &str) -> Option<u32> {
     name.strip_prefix("sm_")?.trim_end_matches(['a', 'f']).parse().ok()
 }
 
+/// Instructions of sm_90a alone.
+pub(crate) fn needs_exact(opcode: &str) -> bool {
+    opcode.starts_with("wgmma") || opcode.starts_with("setmaxnreg")
+}
+
 /// The least .target that has an instruction.
 pub(crate) fn needed_target(opcode: &str) -> u32 {
     let has = |part: &str| opcode.split('.').any(|word| word == part);
@@ -113,8 +122,13 @@ pub(crate) fn needed_target(opcode: &str) -> u32 {
             (_, true) => 75,
             _ => 80,
         }
-    } else if starts("cp.async.bulk") || starts("mbarrier.try_wait") || starts("wgmma") || starts("stmatrix")
-    {
+    } else if has("bulk") || starts("wgmma") || starts("stmatrix") || starts("setmaxnreg") || starts("elect") {
+        90
+    } else if has("cluster") || has("shared::cluster") || starts("mapa") || starts("getctarank") {
+        90
+    } else if has("try_wait") || has("expect_tx") || has("complete_tx") || starts("griddepcontrol") {
+        90
+    } else if has("tensormap") || has("async") && starts("fence") {
         90
     } else if starts("cp.async") || starts("redux") || starts("mbarrier") || has("NaN") || has("bf16") {
         80
@@ -159,6 +173,15 @@ fn check_header(source: &Source<'_>, target: &Target) -> Result<(), LoadError> {
     Ok(())
 }
 
+/// As many as .maxnreg says, or as fit the blocks that .minnctapersm asks for.
+fn registers_at_start(function: &ast::Function<'_>) -> u32 {
+    match (function.max_registers, function.blocks) {
+        (0, 0) => 0,
+        (0, blocks) => (65536 / function.max_threads.max(1) / blocks / 8 * 8).min(255),
+        (most, _) => most,
+    }
+}
+
 fn kernel<'a>(
     source: &'a Source<'a>,
     function: &'a ast::Function<'a>,
@@ -168,6 +191,7 @@ fn kernel<'a>(
     let mut lower = Lower::new(source);
     lower.line = function.line;
     let params = lower.kernel(function)?;
+    let watched = lower.watch();
     let mut insts = lower.insts;
     let found = allocate::allocate(&mut insts, &lower.signatures, &lower.words, &lower.doubles, lower.preds);
     let file = |number: u32| source.files.iter().find(|(n, _)| *n == number).map_or("", |(_, name)| name);
@@ -181,6 +205,8 @@ fn kernel<'a>(
         word_presets: found.word_presets,
         double_presets: found.double_presets,
         narrow_shared: lower.narrow_shared,
+        asynchronous: lower.asynchronous,
+        watched,
         text: text.clone(),
         sources,
     };
@@ -191,6 +217,7 @@ fn kernel<'a>(
         local_bytes: lower.local_bytes.next_multiple_of(16) as u32,
         static_shared: lower.shared_bytes as u32,
         max_threads: function.max_threads,
+        registers_at_start: registers_at_start(function),
         code,
         symbols: symbols.clone(),
     })

@@ -161,7 +161,7 @@ impl<'a> Parser<'a> {
         let results = if entry { Vec::new() } else { self.params()? };
         let name = self.word()?;
         let params = self.params()?;
-        let mut max_threads = 1024;
+        let (mut max_threads, mut blocks, mut max_registers) = (1024, 0, 0);
         loop {
             match self.next() {
                 Token::Word(".maxntid" | ".reqntid") => {
@@ -170,20 +170,36 @@ impl<'a> Parser<'a> {
                         max_threads = max_threads.saturating_mul(self.small()?);
                     }
                 }
-                Token::Word(".minnctapersm" | ".maxnreg") => {
+                Token::Word(".minnctapersm") => blocks = self.small()?,
+                Token::Word(".maxnreg") => max_registers = self.small()?,
+                Token::Word(".maxclusterrank") => {
                     self.small()?;
                 }
+                Token::Word(".explicitcluster") => {}
+                Token::Word(".reqnctapercluster") => self.cluster_of_one()?,
                 Token::Word(".noreturn") => {}
                 Token::Word(".pragma") => self.skip_to(b';'),
                 Token::Punct(b';') => {
-                    return Ok(Function { name, entry, results, params, body: None, max_threads, line });
+                    let body = None;
+                    return Ok(Function {
+                        name, entry, results, params, body, max_threads, blocks, max_registers, line
+                    });
                 }
                 Token::Punct(b'{') => break,
                 other => return self.error(format!("unexpected {other:?} before a function's body")),
             }
         }
         let body = Some(self.body()?);
-        Ok(Function { name, entry, results, params, body, max_threads, line })
+        Ok(Function { name, entry, results, params, body, max_threads, blocks, max_registers, line })
+    }
+
+    fn cluster_of_one(&mut self) -> Parsed<()> {
+        let line = self.line();
+        let mut size = self.small()?;
+        while self.is(b',') {
+            size = size.saturating_mul(self.small()?);
+        }
+        if size == 1 { Ok(()) } else { Err(Problem::unknown(line, "clusters of more than one block are not emulated")) }
     }
 
     fn body(&mut self) -> Parsed<Vec<Statement<'a>>> {
@@ -329,6 +345,14 @@ impl<'a> Parser<'a> {
                     _ => None,
                 };
                 let offset = self.offset()?;
+                if let Some(base) = base
+                    && self.is(b',')
+                {
+                    self.expect(b'{')?;
+                    let coordinates = self.list(b'}')?;
+                    self.expect(b']')?;
+                    return Ok(Operand::Tensor(base, offset, coordinates));
+                }
                 self.expect(b']')?;
                 Operand::Address(base, offset)
             }

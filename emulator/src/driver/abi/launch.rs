@@ -1,4 +1,4 @@
-//! Launches, occupancy and tensor maps.
+//! Launches and occupancy.
 
 use super::super::card;
 use super::super::modules::{self as inner, Shape};
@@ -168,19 +168,4 @@ pub extern "C" fn cuOccupancyMaxActiveClusters(
         let blocks = inner::occupancy(ordinal, function, threads as c_int, config.shared as usize)? as u32;
         clusters.put((blocks * state().config.multiprocessors / size) as c_int)
     })
-}
-
-/// Tensor maps belong to compute capability 9.0, whose bulk copies are not emulated.
-fn no_tensor_map(symbol: &'static str) -> Status {
-    super::plain(symbol, || Err(NOT_SUPPORTED))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuTensorMapEncodeTiled() -> Status {
-    no_tensor_map("cuTensorMapEncodeTiled")
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuTensorMapEncodeIm2col() -> Status {
-    no_tensor_map("cuTensorMapEncodeIm2col")
 }

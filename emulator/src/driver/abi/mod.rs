@@ -11,6 +11,7 @@ mod memory;
 mod module;
 pub mod pages;
 mod stream;
+mod tensor_map;
 pub mod types;
 
 pub use device::*;
@@ -20,6 +21,7 @@ pub use lookup::{SYMBOLS, cuGetProcAddress_v2};
 pub use memory::*;
 pub use module::*;
 pub use stream::*;
+pub use tensor_map::*;
 
 use super::report;
 use super::state::state;

@@ -77,6 +77,10 @@ impl<T: Copy> Array<T> {
         self.0.is_null()
     }
 
+    pub fn address(self) -> usize {
+        self.0.expose_provenance()
+    }
+
     /// The values, of which there are that many.
     pub fn list(self, count: usize) -> Outcome<Vec<T>> {
         if count == 0 {

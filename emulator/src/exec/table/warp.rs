@@ -3,7 +3,7 @@
 use super::{Row, row};
 use crate::FaultKind;
 use crate::exec::cx::{Cx, LANES, lanes};
-use crate::exec::inst::{Flow, Inst, Slot};
+use crate::exec::inst::{Flow, Inst, NONE, Slot};
 use crate::exec::sync;
 
 /// Whether all lanes that the member masks name are here.
@@ -128,12 +128,39 @@ fn warp_sync(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
     if let Some(flow) = together(cx, i, m, i.s[0]) {
         return flow;
     }
-    let own = cx.warp.index as usize;
-    cx.warp.seen[own] += 1;
+    cx.warp.settle();
     Flow::Next
 }
 
-fn fence(cx: &mut Cx<'_>, _: &Inst, _: u32) -> Flow {
+/// elect.sync: s[0] the members; d[0] the lane chosen, d[1] whether it is this one.
+pub fn elect(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
+    if let Some(flow) = together(cx, i, m, i.s[0]) {
+        return flow;
+    }
+    let leader = m.trailing_zeros();
+    if i.d[0] != NONE {
+        cx.put::<u32>(i.d[0], m, &[leader; LANES]);
+    }
+    cx.put_pred(i.d[1], m, 1 << leader);
+    Flow::Next
+}
+
+/// fence.mbarrier_init: shows the mbarriers that this warp made to bulk copies.
+pub fn fence_mbarriers(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
+    cx.announce();
+    fence(cx, i, m)
+}
+
+/// fence.proxy.async: the asynchronous proxy may use what this warp wrote to shared memory.
+pub fn fence_proxy(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
+    cx.announce();
+    let own = cx.warp.index as usize;
+    cx.warp.count += 1;
+    cx.warp.known.fenced[own] = cx.warp.count;
+    fence(cx, i, m)
+}
+
+pub fn fence(cx: &mut Cx<'_>, _: &Inst, _: u32) -> Flow {
     if cx.launch.checks.global_races {
         cx.launch.global_races.fence(cx.block.linear);
     }
