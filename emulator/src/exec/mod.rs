@@ -121,7 +121,7 @@ pub fn launch_counted(
         grid,
         block,
         dynamic_shared,
-        dynamic_start: u64::from(kernel.static_shared).next_multiple_of(16),
+        dynamic_start: kernel.dynamic_start.into(),
         params,
         memory,
         table: memory.table(),
@@ -194,7 +194,7 @@ fn check_shape(
     if threads > u64::from(kernel.max_threads.min(target.max_threads_per_block)) || block[2] > 64 {
         return bad(format!("{threads} threads in a block of a kernel for {}", kernel.max_threads));
     }
-    let shared = u64::from(kernel.static_shared) + u64::from(dynamic_shared);
+    let shared = u64::from(kernel.dynamic_start) + u64::from(dynamic_shared);
     if shared > u64::from(target.shared_per_block) {
         return bad(format!("{shared} bytes of shared memory"));
     }

@@ -40,6 +40,8 @@ pub struct Lower<'a> {
     calls: Vec<&'a str>,
     pub local_bytes: u64,
     pub shared_bytes: u64,
+    /// What dynamic shared memory must start at a multiple of.
+    pub dynamic_align: u32,
     pub narrow_shared: bool,
     /// It uses mbarriers, bulk copies or wgmma.
     pub asynchronous: bool,
@@ -67,6 +69,7 @@ impl<'a> Lower<'a> {
             calls: Vec::new(),
             local_bytes: 0,
             shared_bytes: 0,
+            dynamic_align: 16,
             narrow_shared: false,
             asynchronous: false,
             sums: Vec::new(),

@@ -76,6 +76,8 @@ pub struct Kernel {
     pub registers: u32,
     pub local_bytes: u32,
     pub static_shared: u32,
+    /// Where dynamic shared memory starts.
+    pub dynamic_start: u32,
     /// From .maxntid; 1,024 without it.
     pub max_threads: u32,
     /// Registers of a thread at the start where the module bounds them, else 0; setmaxnreg needs it.
@@ -216,6 +218,7 @@ fn kernel<'a>(
         registers: (found.pressure + 8).next_multiple_of(8).min(255),
         local_bytes: lower.local_bytes.next_multiple_of(16) as u32,
         static_shared: lower.shared_bytes as u32,
+        dynamic_start: lower.shared_bytes.next_multiple_of(lower.dynamic_align.into()) as u32,
         max_threads: function.max_threads,
         registers_at_start: registers_at_start(function),
         code,

@@ -59,6 +59,7 @@ impl<'a> Lower<'a> {
 
     fn share(&mut self, variable: &Variable<'a>) -> Preset {
         if variable.external {
+            self.dynamic_align = self.dynamic_align.max(variable.align);
             return Preset::DynamicShared(0);
         }
         let offset = self.shared_bytes.next_multiple_of(u64::from(variable.align.max(1)));
