@@ -9,7 +9,7 @@ use rig::Rig;
 /// its result in `%ow` (32 bits), `%ox` (64), `%oh` (16) or `%op` (a predicate).
 fn run(body: &str, input: &[u64]) -> u64 {
     let mut text = String::from(
-        ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 out)\n{\n\
+        ".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 out)\n{\n\
          .reg .b64 %x<8>, %in, %out, %ox, %t<8>, %sum;\n.reg .b32 %w<8>, %ow, %v<8>;\n.reg .b16 %h<8>, %oh, %g<8>;\n\
          .reg .pred %op, %p<4>;\n.reg .b32 %pw;\nld.param.u64 %in, [in];\nld.param.u64 %out, [out];\n\
          mov.u64 %ox, 0;\nmov.u32 %ow, 0;\nmov.u16 %oh, 0;\nsetp.ne.u32 %op, %ow, 0;\n",
@@ -23,7 +23,7 @@ fn run(body: &str, input: &[u64]) -> u64 {
     text += body;
     text += "\nselp.u32 %pw, 1, 0, %op;\ncvt.u64.u32 %sum, %pw;\nxor.b64 %ox, %ox, %sum;\ncvt.u64.u32 %sum, %ow;\n\
              xor.b64 %ox, %ox, %sum;\ncvt.u64.u16 %sum, %oh;\nxor.b64 %ox, %ox, %sum;\nst.global.u64 [%out], %ox;\nret;\n}\n";
-    let rig = Rig::text(&text, 80);
+    let rig = Rig::text(&text, 90);
     let mut padded = input.to_vec();
     padded.push(0);
     let (a, y) = (rig.put(&padded), rig.empty(8));

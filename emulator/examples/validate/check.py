@@ -7,6 +7,7 @@ Needs Python 3 and the driver. Ends with 1 where an exact instruction differs.""
 import ctypes
 import json
 import math
+import os
 import struct
 import sys
 import time
@@ -17,7 +18,7 @@ from pathlib import Path
 FOLDER, RESULT = Path(sys.argv[1]), Path(sys.argv[2])
 CUDA = ctypes.CDLL(sys.argv[3] if len(sys.argv) > 3 else "libcuda.so.1")
 POINTER = ctypes.c_void_p
-SHOWN = 4
+SHOWN = int(os.environ.get("SHOWN", 4))
 
 
 def call(name, *arguments):
@@ -87,8 +88,21 @@ def double(bits):
     return struct.unpack("<d", struct.pack("<Q", bits))[0]
 
 
-def flushed(x):
-    return math.copysign(0.0, x) if abs(x) < 2.0**-126 else x
+def half(bits):
+    return struct.unpack("<e", struct.pack("<H", bits & 0xFFFF))[0]
+
+
+def brain(bits):
+    return single((bits & 0xFFFF) << 16)
+
+
+# How a type is read, its least normal and its greatest number.
+TYPES = {
+    "f64": (double, 2.0**-1022, 1.7e308),
+    "f32": (single, 2.0**-126, 3.4e38),
+    "f16": (half, 2.0**-14, 65504.0),
+    "bf16": (brain, 2.0**-126, 3.3e38),
+}
 
 
 def relative(got, want):
@@ -125,23 +139,30 @@ DOCUMENTED = {
     "tanh": (math.tanh, relative, 2.0**-11, everywhere),
     "div": (lambda x, y: x / y, units, 2.0, lambda x, y: 2.0**-126 <= abs(y) <= 2.0**126),
 }
-GROSS = 2.0**-20
+OTHERS = {
+    "rcp f64": (relative, 2.0**-20),
+    "rsqrt f64": (relative, 2.0**-20),
+    "ex2 f16": (relative, 2.0**-9.9),
+    "ex2 bf16": (relative, 2.0**-7),
+    "tanh f16": (absolute, 2.0**-10.987),
+    "tanh bf16": (absolute, 2.0**-8),
+}
 
 
 def approximate(test, given, card, own):
     """Largest errors of the card and the emulator where the bound holds; results of another class."""
-    name = test["name"]
-    wide, ftz, is_division = name.endswith("f64"), ".ftz" in name, name.startswith("div")
-    function, error, bound, holds = DOCUMENTED[name.split(".")[0]]
-    bound = GROSS if wide else bound
-    read = double if wide else single
+    parts = test["name"].split(".")
+    ftz, is_division, ty = "ftz" in parts and parts[-1] != "f64", parts[0] == "div", parts[-1]
+    function, error, bound, holds = DOCUMENTED[parts[0]]
+    error, bound = OTHERS.get(f"{parts[0]} {ty}", (error, bound))
+    read, least, most = TYPES[ty]
     largest, classes, shown = {"card": 0.0, "emulator": 0.0}, 0, []
     for n in range(test["words"]):
         x = [read(given[3 * n + k]) for k in range(2 if is_division else 1)]
-        if ftz and not wide:
-            x = [flushed(value) for value in x]
+        if ftz:
+            x = [math.copysign(0.0, value) if abs(value) < least else value for value in x]
         got = {"card": read(card[n]), "emulator": read(own[n])}
-        if kind(got["card"], wide) != kind(got["emulator"], wide):
+        if kind(got["card"], least) != kind(got["emulator"], least):
             classes += 1
             if len(shown) < SHOWN:
                 shown.append({"input": [repr(value) for value in x], **{key: repr(value) for key, value in got.items()}})
@@ -151,7 +172,6 @@ def approximate(test, given, card, own):
             want = function(*x)
         except (ZeroDivisionError, OverflowError, ValueError):
             continue
-        least, most = (2.0**-1022, 1.7e308) if wide else (2.0**-126, 3.4e38)
         # A numerator below the normal range, and results next to the ends of the range, are beyond the bounds.
         if not 4 * least <= abs(want) <= most / 4 or any(0 < abs(value) < least for value in x):
             continue
@@ -160,10 +180,10 @@ def approximate(test, given, card, own):
     return {"bound": bound, "errorOfCard": largest["card"], "errorOfEmulator": largest["emulator"], "otherClass": classes, "shown": shown}
 
 
-def kind(x, wide):
+def kind(x, least):
     if math.isnan(x) or math.isinf(x) or x == 0:
         return f"{x}"
-    return "subnormal" if abs(x) < (2.0**-1022 if wide else 2.0**-126) else "normal"
+    return "subnormal" if abs(x) < least else "normal"
 
 
 # Exact instructions.
@@ -178,7 +198,7 @@ def result_type(name):
     parts = name.split(" ")[0].split(".")
     if parts[0] == "mma":
         return parts[6]
-    return parts[-2] if parts[0] == "cvt" else parts[-1]
+    return parts[-2] if parts[0] in ("cvt", "set") else parts[-1]
 
 
 def both_nan(ty, a, b):

@@ -69,6 +69,7 @@ fn float32() -> Vec<Test> {
     all.extend(exact(&names(&[&["rcp", "sqrt"], ROUNDS, FTZ], ".f32"), "w:w", "f32"));
     let classes = &["finite", "infinite", "number", "notanumber", "normal", "subnormal"];
     all.extend(exact(&names(&[&["testp."], classes], ".f32"), "p:w", "f32"));
+    all.extend(exact(&names(&[&["testp."], classes], ".f64"), "p:x", "f64"));
     let functions = &["ex2", "lg2", "sin", "cos", "rcp", "rsqrt", "sqrt"];
     let approximate = names(&[functions, &[".approx"], FTZ], ".f32");
     all.extend(approximate.iter().map(|name| plain(name, "w:w", "f32", Promise::Approximate)));
@@ -104,6 +105,24 @@ fn halves() -> Vec<Test> {
         all.extend(exact(&names(&[&["min", "max"], &["", ".NaN"]], &ty), &form(2), inputs));
         all.extend(exact(&names(&[&["fma.rn", "fma.rn.relu"]], &ty), &form(3), inputs));
         all.extend(exact(&names(&[&["abs", "neg"]], &ty), &form(1), inputs));
+        if inputs == "f16" {
+            let modifiers = &[".ftz", ".sat", ".ftz.sat"];
+            all.extend(exact(&names(&[&["add", "sub", "mul"], modifiers], &ty), &form(2), inputs));
+            all.extend(exact(&names(&[&["fma.rn"], modifiers], &ty), &form(3), inputs));
+            all.extend(exact(
+                &names(&[&["min.ftz", "max.ftz", "min.ftz.NaN", "max.ftz.NaN"]], &ty),
+                &form(2),
+                inputs,
+            ));
+            all.extend(exact(&names(&[&["fma.rn.ftz.relu"]], &ty), &form(3), inputs));
+            all.extend(exact(&names(&[&["abs.ftz", "neg.ftz"]], &ty), &form(1), inputs));
+        }
+        let functions =
+            if inputs == "f16" { ["ex2.approx", "tanh.approx"] } else { ["ex2.approx.ftz", "tanh.approx"] };
+        if letter == 'h' {
+            let all_of = names(&[&functions], &ty);
+            all.extend(all_of.iter().map(|name| plain(name, &form(1), inputs, Promise::Approximate)));
+        }
     }
     all
 }
@@ -128,8 +147,41 @@ fn comparisons() -> Vec<Test> {
         }
     }
     all.extend(exact(&names(&[&["setp."], COMPARISONS, &[".ftz"]], ".f32"), "p:ww", "f32"));
-    all.extend(exact(&names(&[&["set."], COMPARISONS, &[".u32", ".f32"]], ".f32"), "w:ww", "f32"));
+    for list in [COMPARISONS, UNORDERED] {
+        all.extend(exact(
+            &names(&[&["set."], list, &["", ".ftz"], &[".u32", ".f32"]], ".f32"),
+            "w:ww",
+            "f32",
+        ));
+        all.extend(exact(&names(&[&["set."], list, &[".u32", ".f32"]], ".f64"), "w:xx", "f64"));
+        for (ty, form) in [("f16", "h:hh"), ("bf16", "h:hh"), ("f16x2", "w:ww"), ("bf16x2", "w:ww")] {
+            let inputs = &ty[..ty.len() - if ty.ends_with("x2") { 2 } else { 0 }];
+            let modifiers: &[&str] = if inputs == "f16" { &["", ".ftz"] } else { &[""] };
+            all.extend(exact(
+                &names(&[&["set."], list, modifiers, &[&format!(".{ty}")]], &format!(".{ty}")),
+                form,
+                inputs,
+            ));
+            all.extend(exact(
+                &names(&[&["set."], list, modifiers, &[".u32"]], &format!(".{ty}")),
+                &form.replace("h:", "w:"),
+                inputs,
+            ));
+            let single = !ty.ends_with("x2");
+            for name in names(&[&["setp."], list, modifiers], &format!(".{ty}")) {
+                let body = if single {
+                    format!("{name} %op, %h0, %h1;")
+                } else {
+                    format!("{name} %op|%p0, %w0, %w1;\nselp.b32 %ow, 2, 0, %p0;")
+                };
+                all.push(test(&name, &body, inputs, Promise::Exact));
+            }
+        }
+    }
     all.extend(exact(&names(&[&["set."], COMPARISONS, &[".u32"]], ".s32"), "w:ww", "integers"));
+    let joined =
+        "setp.ne.u32 %p0, %w2, 0;\nsetp.lt.and.f16x2 %op|%p1, %w0, %w1, %p0;\nselp.b32 %ow, 2, 0, %p1;";
+    all.push(test("setp.lt.and.f16x2", joined, "f16", Promise::Exact));
     all
 }
 
@@ -177,10 +229,16 @@ fn conversions() -> Vec<Test> {
     add(&[".rn.relu"], ("bf16", 16), ("f32", 32), "f32");
     add(&[".rn.ftz"], ("f32", 32), ("f64", 64), "f64");
     add(&[".ftz"], ("f64", 64), ("f32", 32), "f32");
-    add(&[".sat", ".rni.ftz"], ("f32", 32), ("f32", 32), "f32");
-    for name in ["cvt.rn.f16x2.f32", "cvt.rn.bf16x2.f32"] {
-        all.push(plain(name, "w:ww", "f32", Promise::Exact));
-    }
+    add(&[".sat", ".rni.ftz", ".rni.sat"], ("f32", 32), ("f32", 32), "f32");
+    add(&[".rn.sat"], ("f32", 32), ("f64", 64), "f64");
+    add(&[".sat", ".ftz"], ("f32", 32), ("f16", 16), "f16");
+    add(&[".rn.ftz"], ("f16", 16), ("f32", 32), "f32");
+    add(&[".rzi.ftz"], ("s32", 32), ("f32", 32), "f32");
+    all.extend(exact(
+        &names(&[&["cvt.rn", "cvt.rz"], &["", ".relu"], &[".f16x2", ".bf16x2"]], ".f32"),
+        "w:ww",
+        "f32",
+    ));
     all.push(plain("cvt.rna.tf32.f32", "w:w", "f32", Promise::Exact));
     all
 }
@@ -215,6 +273,8 @@ fn integers() -> Vec<Test> {
             all.push(test(&format!("{op}{ty}"), &body, "integers", Promise::Exact));
         }
     }
+    all.extend(exact(&names(&[&["mul24"], &[".lo", ".hi"], &[".s32", ".u32"]], ""), "w:ww", "integers"));
+    all.extend(exact(&names(&[&["mad24"], &[".lo", ".hi"], &[".s32", ".u32"]], ""), "w:www", "integers"));
     all.extend(exact(&names(&[&["mul.wide.s32", "mul.wide.u32"]], ""), "x:ww", "integers"));
     all.extend(exact(&names(&[&["mul.wide.s16", "mul.wide.u16"]], ""), "w:hh", "integers"));
     all.extend(exact(&names(&[&["mad.wide.s32", "mad.wide.u32"]], ""), "x:wwx", "integers"));
@@ -236,10 +296,12 @@ fn bits() -> Vec<Test> {
     let mut all = exact(&names(&[&["and", "or", "xor"]], ".b32"), "w:ww", "integers");
     all.extend(exact(&names(&[&["and", "or", "xor"]], ".b64"), "x:xx", "integers"));
     all.extend(exact(&names(&[&["not", "cnot", "brev", "popc", "clz"]], ".b32"), "w:w", "integers"));
-    all.extend(exact(&names(&[&["not", "brev"]], ".b64"), "x:x", "integers"));
+    all.extend(exact(&names(&[&["not", "cnot", "brev"]], ".b64"), "x:x", "integers"));
     all.extend(exact(&names(&[&["popc", "clz"]], ".b64"), "w:x", "integers"));
     all.extend(exact(&names(&[&["bfind"], &["", ".shiftamt"], &[".u32", ".s32"]], ""), "w:w", "integers"));
-    all.extend(exact(&names(&[&["bfind"], &[".u64", ".s64"]], ""), "w:x", "integers"));
+    all.extend(exact(&names(&[&["bfind"], &["", ".shiftamt"], &[".u64", ".s64"]], ""), "w:x", "integers"));
+    all.extend(exact(&names(&[&["and", "or", "xor"]], ".b16"), "h:hh", "integers"));
+    all.extend(exact(&names(&[&["not", "cnot"]], ".b16"), "h:h", "integers"));
     all.extend(exact(&names(&[&["prmt.b32"]], ""), "w:www", "integers"));
     let modes = &["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"];
     all.extend(exact(&names(&[&["prmt.b32."], modes], ""), "w:www", "integers"));
@@ -286,6 +348,11 @@ fn together() -> Vec<Test> {
         "integers",
     ));
     bodies.push((
+        "match.any.sync.b64".into(),
+        "and.b64 %t0, %x0, 0x100000001;\nmatch.any.sync.b64 %ow, %t0, -1;".into(),
+        "integers",
+    ));
+    bodies.push((
         "match.all.sync.b32".into(),
         "and.b32 %v0, %w0, 0;\nmatch.all.sync.b32 %ow|%op, %v0, -1;".into(),
         "integers",
@@ -310,7 +377,29 @@ fn together() -> Vec<Test> {
         );
         bodies.push((format!("ldmatrix.{form}{transposed}"), body, "integers"));
     }
+    for transposed in ["", ".trans"] {
+        let place = "mov.u32 %v0, mem;\nshl.b32 %v1, %lane, 4;\nadd.u32 %v0, %v0, %v1;\n";
+        let values = "{%w0, %w1, %w2, %lane}";
+        let back = "bar.sync 0;\nld.shared.v2.u64 {%ox, %t0}, [%v0];\nxor.b64 %ox, %ox, %t0;";
+        let name = format!("stmatrix.sync.aligned.m8n8.x4{transposed}.shared.b16");
+        bodies.push((name.clone(), format!("{place}{name} [%v0], {values};\n{back}"), "integers"));
+    }
+    let name = "movmatrix.sync.aligned.m8n8.trans.b16";
+    bodies.push((name.into(), format!("{name} %ow, %w0;"), "integers"));
+    for bytes in [4, 8, 16] {
+        let body = format!(
+            "mov.u32 %v0, mem;\nshl.b32 %v1, %lane, 4;\nadd.u32 %v0, %v0, %v1;\nst.shared.v2.u64 [%v0], {{%x0, %x1}};\n\
+             and.b32 %v2, %lane, 15;\nmin.u32 %v2, %v2, {bytes};\nshl.b32 %v3, %id, 4;\ncvt.u64.u32 %t0, %v3;\n\
+             ld.param.u64 %t1, [in];\nadd.u64 %t1, %t1, %t0;\ncp.async.ca.shared.global [%v0], [%t1], {bytes}, %v2;\n\
+             cp.async.commit_group;\ncp.async.wait_group 0;\nld.shared.v2.u64 {{%ox, %t0}}, [%v0];\nxor.b64 %ox, %ox, %t0;"
+        );
+        bodies.push((format!("cp.async of up to {bytes} bytes"), body, "integers"));
+    }
     for (op, ty, letter, inputs) in [
+        ("add.noftz", "f16", 'h', "f16"),
+        ("add.noftz", "f16x2", 'w', "f16"),
+        ("add.noftz", "bf16", 'h', "bf16"),
+        ("add.noftz", "bf16x2", 'w', "bf16"),
         ("add", "u32", 'w', "integers"),
         ("add", "u64", 'x', "integers"),
         ("add", "f32", 'w', "f32"),
@@ -325,12 +414,28 @@ fn together() -> Vec<Test> {
         ("xor", "b64", 'x', "integers"),
         ("exch", "b32", 'w', "integers"),
     ] {
-        let bits = if letter == 'w' { "b32" } else { "b64" };
-        let result = if letter == 'w' { "%ow" } else { "%ox" };
+        let bits = [("h", "b16"), ("w", "b32"), ("x", "b64")]
+            .iter()
+            .find(|(l, _)| l.starts_with(letter))
+            .map_or("", |x| x.1);
+        let result = format!("%o{letter}");
         let body = format!(
             "st.global.u64 [%out], 0;\nst.global.{bits} [%out], %{letter}0;\natom.global.{op}.{ty} {result}, [%out], %{letter}1;\nld.global.{bits} {result}, [%out];"
         );
         bodies.push((format!("atom.global.{op}.{ty}"), body, inputs));
+        if op.starts_with("add") {
+            let body = format!(
+                "mov.u32 %v0, mem;\nshl.b32 %v1, %lane, 3;\nadd.u32 %v0, %v0, %v1;\nst.shared.u64 [%v0], 0;\nst.shared.{bits} [%v0], %{letter}0;\n\
+                 atom.shared.{op}.{ty} {result}, [%v0], %{letter}1;\nld.shared.{bits} {result}, [%v0];"
+            );
+            bodies.push((format!("atom.shared.{op}.{ty}"), body, inputs));
+        }
+    }
+    for (bits, letter) in [("b16", 'h'), ("b32", 'w'), ("b64", 'x')] {
+        let body = format!(
+            "st.global.u64 [%out], 0;\nst.global.{bits} [%out], %{letter}0;\natom.global.cas.{bits} %o{letter}, [%out], %{letter}1, %{letter}2;\nld.global.{bits} %o{letter}, [%out];"
+        );
+        bodies.push((format!("atom.global.cas.{bits}"), body, "integers"));
     }
     bodies.into_iter().map(|(name, body, inputs)| test(&name, &body, inputs, Promise::Exact)).collect()
 }

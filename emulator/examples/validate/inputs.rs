@@ -1,7 +1,7 @@
 //! Inputs: for each class of operands, `COUNT` triples of 64-bit words.
 
-/// Triples of a class: 16 blocks of 256 threads take one each.
-pub const COUNT: usize = 4096;
+/// Triples of a class: 64 blocks of 256 threads take one each.
+pub const COUNT: usize = 16384;
 
 /// A generator of its own for each use.
 pub struct Random(u64);
@@ -24,7 +24,7 @@ impl Random {
 }
 
 /// A floating-point format: bits of the exponent and of the fraction.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Format {
     pub exponent: u32,
     pub fraction: u32,
@@ -65,11 +65,22 @@ impl Format {
             (top, 0),
             (top, ones / 2 + 1),
             (top, 1),
+            // NaNs whose bits tell what becomes of them, the first one signalling.
+            (top, ones / 3),
+            (top, ones / 7 * 5),
         ];
         let mut values: Vec<u64> = positive.iter().map(|&(e, f)| self.raw(e, f, false)).collect();
         values.extend(
-            [(0, 0), (0, 1), (0, ones), (-1, 0), (1, ones / 2 + 1), (5, 7 << (self.fraction - 6))]
-                .map(|(e, f)| self.number(e, f, false)),
+            [
+                (0, 0),
+                (0, 1),
+                (0, ones),
+                (-1, 0),
+                (-1, ones),
+                (1, ones / 2 + 1),
+                (5, 7 << (self.fraction - 6)),
+            ]
+            .map(|(e, f)| self.number(e, f, false)),
         );
         let sign = 1 << (self.exponent + self.fraction);
         values.iter().flat_map(|&value| [value, value | sign]).collect()

@@ -3,47 +3,60 @@
 use super::inputs::{BF16, F16, F32, F64, Format, Random};
 use super::{Promise, Test};
 
-const TILES: usize = 64;
+const TILES: usize = 128;
 
-/// A form of mma.sync: its words, the format of the factors (none for integers), registers of A, B and C.
+/// A form of mma.sync: its words, the format of the factors (none for integers), that of the sums, registers of
+/// A, B and C.
 struct Shape {
     name: &'static str,
-    label: &'static str,
     factor: Option<Format>,
+    sum: Format,
     registers: [usize; 3],
 }
 
-const fn shape(
-    name: &'static str,
-    label: &'static str,
-    factor: Option<Format>,
-    registers: [usize; 3],
-) -> Shape {
-    Shape { name, label, factor, registers }
+const fn shape(name: &'static str, factor: Option<Format>, sum: Format, registers: [usize; 3]) -> Shape {
+    Shape { name, factor, sum, registers }
 }
 
 const SHAPES: &[Shape] = &[
-    shape("m16n8k16.row.col.f32.f16.f16.f32", "f16", Some(F16), [4, 2, 4]),
-    shape("m16n8k8.row.col.f32.f16.f16.f32", "f16", Some(F16), [2, 1, 4]),
-    shape("m16n8k16.row.col.f32.bf16.bf16.f32", "bf16", Some(BF16), [4, 2, 4]),
-    shape("m16n8k8.row.col.f32.bf16.bf16.f32", "bf16", Some(BF16), [2, 1, 4]),
-    shape("m16n8k8.row.col.f32.tf32.tf32.f32", "tf32", Some(F32), [4, 2, 4]),
-    shape("m16n8k4.row.col.f32.tf32.tf32.f32", "tf32", Some(F32), [2, 1, 4]),
-    shape("m8n8k4.row.col.f64.f64.f64.f64", "f64", Some(F64), [1, 1, 2]),
-    shape("m16n8k32.row.col.s32.s8.s8.s32", "s8", None, [4, 2, 4]),
-    shape("m16n8k16.row.col.s32.s8.s8.s32", "s8", None, [2, 1, 4]),
-    shape("m16n8k32.row.col.s32.u8.u8.s32", "u8", None, [4, 2, 4]),
+    shape("m16n8k16.row.col.f32.f16.f16.f32", Some(F16), F32, [4, 2, 4]),
+    shape("m16n8k8.row.col.f32.f16.f16.f32", Some(F16), F32, [2, 1, 4]),
+    shape("m16n8k16.row.col.f16.f16.f16.f16", Some(F16), F16, [4, 2, 2]),
+    shape("m16n8k8.row.col.f16.f16.f16.f16", Some(F16), F16, [2, 1, 2]),
+    shape("m16n8k16.row.col.f32.bf16.bf16.f32", Some(BF16), F32, [4, 2, 4]),
+    shape("m16n8k8.row.col.f32.bf16.bf16.f32", Some(BF16), F32, [2, 1, 4]),
+    shape("m16n8k8.row.col.f32.tf32.tf32.f32", Some(F32), F32, [4, 2, 4]),
+    shape("m16n8k4.row.col.f32.tf32.tf32.f32", Some(F32), F32, [2, 1, 4]),
+    shape("m8n8k4.row.col.f64.f64.f64.f64", Some(F64), F64, [1, 1, 2]),
+    shape("m16n8k4.row.col.f64.f64.f64.f64", Some(F64), F64, [2, 1, 4]),
+    shape("m16n8k8.row.col.f64.f64.f64.f64", Some(F64), F64, [4, 2, 4]),
+    shape("m16n8k16.row.col.f64.f64.f64.f64", Some(F64), F64, [8, 4, 4]),
+    shape("m16n8k32.row.col.s32.s8.s8.s32", None, F32, [4, 2, 4]),
+    shape("m16n8k16.row.col.s32.s8.s8.s32", None, F32, [2, 1, 4]),
+    shape("m8n8k16.row.col.s32.s8.s8.s32", None, F32, [1, 1, 2]),
+    shape("m16n8k32.row.col.s32.u8.u8.s32", None, F32, [4, 2, 4]),
+    shape("m16n8k16.row.col.s32.s8.u8.s32", None, F32, [2, 1, 4]),
+    shape("m16n8k32.row.col.satfinite.s32.u8.s8.s32", None, F32, [4, 2, 4]),
 ];
 
 /// What the numbers are like.
-const KINDS: &[&str] =
-    &["near", "spread", "large addend", "cancelling", "subnormal", "any finite", "any bits", "low bits"];
+const KINDS: &[&str] = &[
+    "near",
+    "spread",
+    "large addend",
+    "cancelling",
+    "subnormal",
+    "zeros",
+    "any finite",
+    "any bits",
+    "low bits",
+];
 
 fn kinds(shape: &Shape) -> &'static [&'static str] {
-    match (shape.factor, shape.label) {
-        (None, _) => &KINDS[6..7],
-        (_, "tf32") => KINDS,
-        _ => &KINDS[..7],
+    match shape.factor {
+        None => &KINDS[7..8],
+        Some(F32) => KINDS,
+        _ => &KINDS[..8],
     }
 }
 
@@ -60,6 +73,8 @@ fn factor(format: Format, kind: &str, random: &mut Random) -> u64 {
         "near" | "large addend" => format.number(near(random, 2), bits, negative),
         "spread" | "low bits" => format.number(near(random, 12), bits, negative),
         "cancelling" => format.number(near(random, 3), bits & !0 << (format.fraction - 3), negative),
+        "zeros" if random.below(8) == 0 => format.number(0, 0, negative),
+        "zeros" => format.raw(0, 0, negative),
         "subnormal" if random.below(2) == 0 => format.raw(0, bits, negative),
         "subnormal" => format.number(near(random, format.bias() as u64), bits, negative),
         "any finite" => format.raw(random.below(top), bits, negative),
@@ -71,14 +86,13 @@ fn factor(format: Format, kind: &str, random: &mut Random) -> u64 {
     }
 }
 
-fn addend(format: Format, kind: &str, random: &mut Random) -> u64 {
+fn addend(sum: Format, kind: &str, random: &mut Random) -> u64 {
     let bits = random.bits();
-    let sum = if format.fraction == 52 { F64 } else { F32 };
     let width = |random: &mut Random, width: u64| random.below(2 * width + 1) as i64 - width as i64;
     match kind {
         "large addend" => sum.number(8 + width(random, 2), bits, bits >> 63 != 0),
         "subnormal" => sum.raw(0, bits, bits >> 63 != 0),
-        "any bits" | "any finite" => factor(sum, kind, random),
+        "any bits" | "any finite" | "zeros" => factor(sum, kind, random),
         _ if random.below(4) == 0 => 0,
         _ => sum.number(width(random, 6), bits, bits >> 63 != 0),
     }
@@ -86,9 +100,9 @@ fn addend(format: Format, kind: &str, random: &mut Random) -> u64 {
 
 fn fragment(shape: &Shape, kind: &str, random: &mut Random) -> u64 {
     let Some(format) = shape.factor else { return random.bits() & 0xffff_ffff };
-    match shape.label {
-        "f16" | "bf16" => factor(format, kind, random) | factor(format, kind, random) << 16,
-        "tf32" if kind != "low bits" => factor(format, kind, random) & 0xffff_e000,
+    match format {
+        F16 | BF16 => factor(format, kind, random) | factor(format, kind, random) << 16,
+        F32 if kind != "low bits" => factor(format, kind, random) & 0xffff_e000,
         _ => factor(format, kind, random),
     }
 }
@@ -103,9 +117,10 @@ pub fn inputs() -> Vec<(String, Vec<u64>)> {
             let mut words = Vec::new();
             for _ in 0..TILES * 32 {
                 words.extend((0..a + b).map(|_| fragment(shape, kind, &mut random)));
-                words.extend((0..c).map(|_| match shape.factor {
-                    Some(format) => addend(format, kind, &mut random),
-                    None => random.bits() & 0xffff_ffff,
+                words.extend((0..c).map(|_| match (shape.factor, shape.sum) {
+                    (None, _) => random.bits() & 0xffff_ffff,
+                    (_, F16) => addend(F16, kind, &mut random) | addend(F16, kind, &mut random) << 16,
+                    (_, sum) => addend(sum, kind, &mut random),
                 }));
             }
             all.push((index(n, kind), words));
@@ -116,7 +131,7 @@ pub fn inputs() -> Vec<(String, Vec<u64>)> {
 
 fn body(shape: &Shape) -> String {
     let [a, b, c] = shape.registers;
-    let (wide, register) = if shape.label == "f64" { (true, "%t") } else { (false, "%r") };
+    let (wide, register) = if shape.sum == F64 { (true, "%t") } else { (false, "%r") };
     let list = |from: usize, count: usize| {
         let names: Vec<String> = (from..from + count).map(|n| format!("{register}{n}")).collect();
         format!("{{{}}}", names.join(","))
@@ -156,7 +171,7 @@ pub fn tests() -> Vec<Test> {
         kinds(shape).iter().map(move |kind| Test {
             name: format!("mma.sync.aligned.{} of {kind}", shape.name),
             body: body(shape),
-            promise: if shape.label == "s8" || shape.label == "u8" || shape.label == "f64" {
+            promise: if shape.factor.is_none() || shape.sum == F64 {
                 Promise::Exact
             } else {
                 Promise::Undocumented

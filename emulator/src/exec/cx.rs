@@ -140,16 +140,21 @@ impl Cx<'_> {
         for lane in 0..LANES {
             hit |= u32::from(f(A::of(a[lane]), B::of(b[lane]))) << lane;
         }
-        let combine = |t: u32, c: u32| match i.mode {
-            1 => t & c,
-            2 => t | c,
-            3 => t ^ c,
-            _ => t,
-        };
-        let c = if i.mode == 0 { 0 } else { self.pred(i.s[2]) };
-        self.put_pred(i.d[0], mask, combine(hit, c));
-        self.put_pred(i.d[1], mask, combine(!hit, c));
+        let (yes, no) = (self.combine(i, hit), self.combine(i, !hit));
+        self.put_pred(i.d[0], mask, yes);
+        self.put_pred(i.d[1], mask, no);
         Flow::Next
+    }
+
+    /// The combination of a comparison with the predicate s[2] that `mode` names.
+    #[inline(always)]
+    pub fn combine(&self, i: &Inst, hit: u32) -> u32 {
+        match i.mode {
+            1 => hit & self.pred(i.s[2]),
+            2 => hit | self.pred(i.s[2]),
+            3 => hit ^ self.pred(i.s[2]),
+            _ => hit,
+        }
     }
 
     /// `test` with all ones or 1.0 as the result (set); d[0] has 32 bits.

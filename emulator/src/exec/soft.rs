@@ -191,6 +191,11 @@ pub fn half_to_f32(bits: u16) -> f32 {
     f32::from_bits(sign | magnitude.to_bits())
 }
 
+/// Subnormals to zero of the same sign.
+pub fn flush16(bits: u16) -> u16 {
+    if bits & 0x7c00 == 0 { bits & 0x8000 } else { bits }
+}
+
 /// To nearest.
 pub fn f32_to_half(x: f32) -> u16 {
     let (sign, rest) = ((x.to_bits() >> 16) as u16 & 0x8000, x.to_bits() & 0x7fff_ffff);

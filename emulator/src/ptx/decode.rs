@@ -176,15 +176,21 @@ impl<'a> Lower<'a> {
             };
             false
         });
-        let mut ones = u32::MAX;
+        let (mut ones, mut letter) = (u32::MAX, b'p');
         if head == "set" {
             // set.CMP.result.source: the row is named without the result's type.
             let at = words.len().saturating_sub(2);
-            match words.get(at) {
-                Some(&"u32" | &"s32") if combine == 0 => {}
-                Some(&"f32") if combine == 0 => ones = 1f32.to_bits(),
+            (ones, letter) = match words.get(at) {
+                _ if combine != 0 => return self.unknown(format!("'{head}.{rest}'")),
+                Some(&"u32" | &"s32") => (u32::MAX, b'w'),
+                Some(&"u16" | &"s16") => (0xffff, b'h'),
+                Some(&"f32") => (1f32.to_bits(), b'w'),
+                Some(&"f16") => (0x3c00, b'h'),
+                Some(&"bf16") => (0x3f80, b'h'),
+                Some(&"f16x2") => (0x3c00, b'w'),
+                Some(&"bf16x2") => (0x3f80, b'w'),
                 _ => return self.unknown(format!("'{head}.{rest}'")),
-            }
+            };
             words.remove(at);
         }
         let name = format!("{head}.{}", words.join("."));
@@ -203,7 +209,7 @@ impl<'a> Lower<'a> {
                 inst.d[1] = self.result(&Operand::Name(q), b'p')?;
                 signature.d[1] = Class::P;
             }
-            other => inst.d[0] = self.result(other, table::letters(row.form).0[0])?,
+            other => inst.d[0] = self.result(other, letter)?,
         }
         inst.s[0] = self.source(&operands[1], s[0])?;
         inst.s[1] = self.source(&operands[2], s[1])?;

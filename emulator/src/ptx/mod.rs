@@ -117,24 +117,33 @@ pub(crate) fn needs_exact(opcode: &str) -> bool {
 pub(crate) fn needed_target(opcode: &str) -> u32 {
     let has = |part: &str| opcode.split('.').any(|word| word == part);
     let starts = |part: &str| opcode.starts_with(part);
-    let large = opcode.contains(".m16n8k");
+    let any = |parts: &[&str]| parts.iter().any(|part| starts(part));
+    let (half, brain) = (has("f16") || has("f16x2"), has("bf16") || has("bf16x2"));
+    let packs = starts("cvt.r") && (opcode.ends_with("bf16.f32") || opcode.ends_with("bf16x2.f32"));
     if starts("mma") {
-        match (has("f64"), has("f16") && has("m16n8k8") || has("m8n8k16")) {
-            (true, _) if large => 90,
-            (_, true) => 75,
+        return match opcode {
+            _ if has("f64") && !has("m8n8k4") => 90,
+            _ if half && has("m16n8k8") || has("m8n8k16") => 75,
             _ => 80,
-        }
-    } else if has("bulk") || starts("wgmma") || starts("stmatrix") || starts("setmaxnreg") || starts("elect") {
+        };
+    }
+    let words = ["bulk", "cluster", "shared::cluster", "try_wait", "expect_tx", "complete_tx", "tensormap"];
+    if words.iter().any(|word| has(word))
+        || any(&["wgmma", "stmatrix", "setmaxnreg", "elect", "mapa", "getctarank", "griddepcontrol"])
+        || has("async") && starts("fence")
+        || brain && any(&["add", "sub", "mul", "set", "atom", "red", "ex2", "tanh"])
+        || brain && starts("cvt") && !(packs && (has("rn") || has("rz")))
+    {
         90
-    } else if has("cluster") || has("shared::cluster") || starts("mapa") || starts("getctarank") {
-        90
-    } else if has("try_wait") || has("expect_tx") || has("complete_tx") || starts("griddepcontrol") {
-        90
-    } else if has("tensormap") || has("async") && starts("fence") {
-        90
-    } else if starts("cp.async") || starts("redux") || starts("mbarrier") || has("NaN") || has("bf16") {
+    } else if any(&["cp.async", "redux", "mbarrier"])
+        || half && any(&["min", "max"])
+        || brain
+        || has("NaN")
+        || has("relu")
+        || has("tf32")
+    {
         80
-    } else if starts("ldmatrix") || starts("movmatrix") || starts("tanh") {
+    } else if any(&["ldmatrix", "movmatrix", "tanh"]) || half && starts("ex2") {
         75
     } else {
         0

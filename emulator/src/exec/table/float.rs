@@ -5,7 +5,7 @@ use crate::exec::cx::{Cx, LANES, Value};
 use crate::exec::inst::{Flow, Inst};
 use crate::exec::soft::{
     Round, add32, add64, approximate, canon, flush, fma32, fma32_round, fma64, max32, max64, min32, min64,
-    mul32, nan64, saturate, saturate64, upper,
+    mul32, nan64, saturate, upper,
 };
 
 /// A float32 operation plain, with .ftz, with .sat and with both.
@@ -86,9 +86,10 @@ fn divide(a: f32, b: f32) -> f32 {
 
 /// Quarters of a turn, and the angle beyond them: the card multiplies by 1/(2 pi) in float32 first.
 fn turn(x: f64) -> (i64, f64) {
-    let turns = f64::from(flush(x as f32 * std::f32::consts::FRAC_1_PI / 2.0));
+    let turns = f64::from(flush(mul32(x as f32, std::f32::consts::FRAC_1_PI / 2.0, Round::Zero)));
     let quarters = 4.0 * (turns - turns.round());
-    (quarters.round() as i64 & 3, (quarters - quarters.round()) * std::f64::consts::FRAC_PI_2)
+    let angle = (quarters - quarters.round()) * std::f64::consts::FRAC_PI_2;
+    (quarters.round() as i64 & 3, if angle == 0.0 { angle.copysign(x) } else { angle })
 }
 
 fn sine(x: f64, ahead: i64) -> f64 {
@@ -115,13 +116,13 @@ pub const APPROXIMATE: &[Row] = unary! {
     "lg2.approx.f32" "lg2.approx.ftz.f32" f64::log2;
     "sin.approx.f32" "sin.approx.ftz.f32" |x| sine(x, 0);
     "cos.approx.f32" "cos.approx.ftz.f32" |x| sine(x, 1);
-    "tanh.approx.f32" "tanh.approx.ftz.f32" f64::tanh;
     "rcp.approx.f32" "rcp.approx.ftz.f32" |x| 1.0 / x;
     "rsqrt.approx.f32" "rsqrt.approx.ftz.f32" |x: f64| 1.0 / x.sqrt();
     "sqrt.approx.f32" "sqrt.approx.ftz.f32" f64::sqrt;
 };
 
 pub const EXACT: &[Row] = &[
+    row("tanh.approx.f32", "w:w", |c, i, m| approximation(c, i, m, false, f64::tanh)),
     row("min.f32", "w:ww", |c, i, m| c.op2(i, m, min32)),
     row("max.f32", "w:ww", |c, i, m| c.op2(i, m, max32)),
     row("min.ftz.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| min32(flush(a), flush(b)))),
@@ -195,5 +196,4 @@ pub const DOUBLE: &[Row] = &[
     row("abs.f64", "d:d", |c, i, m| c.op1(i, m, |a: f64| nan64(a.abs(), [a]))),
     row("neg.f64", "d:d", |c, i, m| c.op1(i, m, |a: f64| nan64(-a, [a]))),
     row("copysign.f64", "d:dd", |c, i, m| c.op2(i, m, |a: f64, b: f64| b.copysign(a))),
-    row("add.sat.f64", "d:dd", |c, i, m| c.op2(i, m, |a: f64, b: f64| saturate64(a + b))),
 ];

@@ -3,8 +3,12 @@
 
 use super::{Row, row};
 use crate::exec::cx::Cx;
+use crate::exec::exact::{BF16, F16, F32, Format};
 use crate::exec::inst::{Flow, Inst};
-use crate::exec::soft::{bf16_to_f32, f32_to_bf16, f32_to_half, half_to_f32, max64, min64, odd32};
+use crate::exec::soft::{
+    Round, bf16_to_f32, f32_to_bf16, f32_to_half, flush, flush16, half_to_f32, max64, min64, odd32,
+    saturate64,
+};
 
 fn get16(x: u16) -> f64 {
     half_to_f32(x).into()
@@ -20,6 +24,23 @@ fn getb(x: u16) -> f64 {
 
 fn putb(x: f64) -> u16 {
     f32_to_bf16(odd32(x))
+}
+
+fn get16z(x: u16) -> f64 {
+    get16(flush16(x))
+}
+
+/// What is subnormal before it is rounded becomes zero.
+fn put16z(x: f64) -> u16 {
+    put16(if x.abs() < 2f64.powi(-14) { 0f64.copysign(x) } else { x })
+}
+
+fn put16s(x: f64) -> u16 {
+    put16(saturate64(x))
+}
+
+fn putbz(x: f64) -> u16 {
+    f32_to_bf16(flush(odd32(x)))
 }
 
 type Get = fn(u16) -> f64;
@@ -67,6 +88,14 @@ fn add(a: f64, b: f64) -> f64 {
     once(a, b)
 }
 
+pub fn add_f16(a: u16, b: u16) -> u16 {
+    put16(add(get16(a), get16(b)))
+}
+
+pub fn add_bf16(a: u16, b: u16) -> u16 {
+    putb(add(getb(a), getb(b)))
+}
+
 fn sub(a: f64, b: f64) -> f64 {
     once(a, -b)
 }
@@ -83,39 +112,98 @@ fn max_nan(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() { f64::NAN } else { max64(a, b) }
 }
 
-macro_rules! halves {
-    ($($name:literal $pair:expr, $two:literal $three:literal $one:literal $get:expr, $put:expr;)*) => {
+macro_rules! arithmetic {
+    ($($name:literal $modifier:literal $pair:expr, $two:literal $three:literal $get:expr, $put:expr;)*) => {
         &[$(
-            row(concat!("add.", $name, " add.rn.", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, add)),
-            row(concat!("sub.", $name, " sub.rn.", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, sub)),
-            row(concat!("mul.", $name, " mul.rn.", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, mul)),
-            row(concat!("min.", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, min64)),
-            row(concat!("max.", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, max64)),
-            row(concat!("min.NaN.", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, min_nan)),
-            row(concat!("max.NaN.", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, max_nan)),
-            row(concat!("fma.rn.", $name), $three, |c, i, m| fused(c, i, m, $pair, $get, $put, false)),
-            row(concat!("fma.rn.relu.", $name), $three, |c, i, m| fused(c, i, m, $pair, $get, $put, true)),
-            row(concat!("abs.", $name), $one, |c, i, m| each(c, i, m, $pair, |a, _, _| $put($get(a).abs()))),
-            row(concat!("neg.", $name), $one, |c, i, m| each(c, i, m, $pair, |a, _, _| $put(-$get(a)))),
+            row(concat!("add", $modifier, ".", $name, " add.rn", $modifier, ".", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, add)),
+            row(concat!("sub", $modifier, ".", $name, " sub.rn", $modifier, ".", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, sub)),
+            row(concat!("mul", $modifier, ".", $name, " mul.rn", $modifier, ".", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, mul)),
+            row(concat!("fma.rn", $modifier, ".", $name), $three, |c, i, m| fused(c, i, m, $pair, $get, $put, false)),
         )*]
     };
 }
 
-pub const ROWS: &[Row] = halves! {
-    "f16" false, "h:hh" "h:hhh" "h:h" get16, put16;
-    "f16x2" true, "w:ww" "w:www" "w:w" get16, put16;
-    "bf16" false, "h:hh" "h:hhh" "h:h" getb, putb;
-    "bf16x2" true, "w:ww" "w:www" "w:w" getb, putb;
+macro_rules! others {
+    ($($name:literal $ftz:literal $pair:expr, $two:literal $three:literal $one:literal $get:expr, $put:expr;)*) => {
+        &[$(
+            row(concat!("min", $ftz, ".", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, min64)),
+            row(concat!("max", $ftz, ".", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, max64)),
+            row(concat!("min", $ftz, ".NaN.", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, min_nan)),
+            row(concat!("max", $ftz, ".NaN.", $name), $two, |c, i, m| binary(c, i, m, $pair, $get, $put, max_nan)),
+            row(concat!("fma.rn", $ftz, ".relu.", $name), $three, |c, i, m| fused(c, i, m, $pair, $get, $put, true)),
+            row(concat!("abs", $ftz, ".", $name), $one, |c, i, m| each(c, i, m, $pair, |a, _, _| $put($get(a).abs()))),
+            row(concat!("neg", $ftz, ".", $name), $one, |c, i, m| each(c, i, m, $pair, |a, _, _| $put(-$get(a)))),
+        )*]
+    };
+}
+
+macro_rules! approximate {
+    ($($name:literal $pair:expr, $one:literal $get:expr, $put:expr;)*) => {
+        &[$(
+            row(concat!("ex2.approx.", $name), $one, |c, i, m| each(c, i, m, $pair, |a, _, _| $put($get(a).exp2()))),
+            row(concat!("tanh.approx.", $name), $one, |c, i, m| each(c, i, m, $pair, |a, _, _| $put($get(a).tanh()))),
+        )*]
+    };
+}
+
+pub const ARITHMETIC: &[Row] = arithmetic! {
+    "f16" "" false, "h:hh" "h:hhh" get16, put16;
+    "f16" ".ftz" false, "h:hh" "h:hhh" get16z, put16z;
+    "f16" ".sat" false, "h:hh" "h:hhh" get16, put16s;
+    "f16" ".ftz.sat" false, "h:hh" "h:hhh" get16z, |x| put16z(saturate64(x));
+    "f16x2" "" true, "w:ww" "w:www" get16, put16;
+    "f16x2" ".ftz" true, "w:ww" "w:www" get16z, put16z;
+    "f16x2" ".sat" true, "w:ww" "w:www" get16, put16s;
+    "f16x2" ".ftz.sat" true, "w:ww" "w:www" get16z, |x| put16z(saturate64(x));
+    "bf16" "" false, "h:hh" "h:hhh" getb, putb;
+    "bf16x2" "" true, "w:ww" "w:www" getb, putb;
+};
+
+pub const OTHERS: &[Row] = others! {
+    "f16" "" false, "h:hh" "h:hhh" "h:h" get16, put16;
+    "f16" ".ftz" false, "h:hh" "h:hhh" "h:h" get16z, put16z;
+    "f16x2" "" true, "w:ww" "w:www" "w:w" get16, put16;
+    "f16x2" ".ftz" true, "w:ww" "w:www" "w:w" get16z, put16z;
+    "bf16" "" false, "h:hh" "h:hhh" "h:h" getb, putb;
+    "bf16x2" "" true, "w:ww" "w:www" "w:w" getb, putb;
+};
+
+pub const APPROXIMATE: &[Row] = approximate! {
+    "f16" false, "h:h" get16, put16;
+    "f16x2" true, "w:w" get16, put16;
+    "bf16" false, "h:h" getb, putb;
+    "bf16x2" true, "w:w" getb, putb;
+    "ftz.bf16" false, "h:h" getb, putbz;
+    "ftz.bf16x2" true, "w:w" getb, putbz;
 };
 
 /// Two float32 to a pair; the first goes to the upper half.
+fn join(c: &mut Cx<'_>, i: &Inst, m: u32, put: fn(f32) -> u16) -> Flow {
+    c.op2(i, m, |a: f32, b: f32| u32::from(put(a)) << 16 | u32::from(put(b)))
+}
+
+fn cut(format: Format, x: f32) -> u16 {
+    let bits = x.to_bits().into();
+    match F32.split(bits) {
+        Some(exact) => format.round(exact, Round::Zero) as u16,
+        None if x.is_nan() => format.nan() as u16,
+        None => (format.infinity() | if x < 0.0 { format.sign() } else { 0 }) as u16,
+    }
+}
+
+fn relu(x: f32) -> f32 {
+    if x <= 0.0 { 0.0 } else { x }
+}
+
 pub const PAIRS: &[Row] = &[
-    row("cvt.rn.f16x2.f32", "w:ww", |c, i, m| {
-        c.op2(i, m, |a: f32, b: f32| u32::from(f32_to_half(a)) << 16 | u32::from(f32_to_half(b)))
-    }),
-    row("cvt.rn.bf16x2.f32", "w:ww", |c, i, m| {
-        c.op2(i, m, |a: f32, b: f32| u32::from(f32_to_bf16(a)) << 16 | u32::from(f32_to_bf16(b)))
-    }),
+    row("cvt.rn.f16x2.f32", "w:ww", |c, i, m| join(c, i, m, f32_to_half)),
+    row("cvt.rn.relu.f16x2.f32", "w:ww", |c, i, m| join(c, i, m, |x| f32_to_half(relu(x)))),
+    row("cvt.rz.f16x2.f32", "w:ww", |c, i, m| join(c, i, m, |x| cut(F16, x))),
+    row("cvt.rz.relu.f16x2.f32", "w:ww", |c, i, m| join(c, i, m, |x| cut(F16, relu(x)))),
+    row("cvt.rn.bf16x2.f32", "w:ww", |c, i, m| join(c, i, m, f32_to_bf16)),
+    row("cvt.rn.relu.bf16x2.f32", "w:ww", |c, i, m| join(c, i, m, |x| f32_to_bf16(relu(x)))),
+    row("cvt.rz.bf16x2.f32", "w:ww", |c, i, m| join(c, i, m, |x| cut(BF16, x))),
+    row("cvt.rz.relu.bf16x2.f32", "w:ww", |c, i, m| join(c, i, m, |x| cut(BF16, relu(x)))),
     row("cvt.rna.tf32.f32", "w:w", |c, i, m| {
         // NaN loses its low bits and may become an infinity.
         let by = |a: u32| if a & 0x7f80_0000 == 0x7f80_0000 { 0 } else { 0x1000 };

@@ -51,6 +51,12 @@ fn prmt(a: u32, b: u32, selector: u32) -> u32 {
     u32::from_le_bytes(out)
 }
 
+/// Byte `at(k)` of the eight, modulo 8, as byte k of the result.
+fn pick(a: u32, b: u32, at: impl Fn(u32) -> u32) -> u32 {
+    let bytes = (u64::from(b) << 32 | u64::from(a)).to_le_bytes();
+    u32::from_le_bytes([0, 1, 2, 3].map(|k| bytes[(at(k) & 7) as usize]))
+}
+
 fn lop3(a: u32, b: u32, c: u32, table: u32) -> u32 {
     let mut out = 0;
     for k in 0..8 {
@@ -68,12 +74,20 @@ fn funnel(lo: u32, hi: u32) -> u64 {
     u64::from(hi) << 32 | u64::from(lo)
 }
 
-fn bfind(a: u32) -> u32 {
-    if a == 0 { u32::MAX } else { 31 - a.leading_zeros() }
+fn bfind(a: u64) -> u32 {
+    a.checked_ilog2().unwrap_or(u32::MAX)
 }
 
-fn bfind64(a: u64) -> u32 {
-    if a == 0 { u32::MAX } else { 63 - a.leading_zeros() }
+fn shift_amount(a: u64, msb: u32) -> u32 {
+    a.checked_ilog2().map_or(u32::MAX, |bit| msb - bit)
+}
+
+fn low24(a: u32) -> u64 {
+    u64::from(a & 0xff_ffff)
+}
+
+fn signed24(a: i32) -> i64 {
+    i64::from(a << 8 >> 8)
 }
 
 fn select<T: Value>(c: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
@@ -115,7 +129,14 @@ pub const ROWS: &[Row] = rows! {
     "mul.wide.s32" "d:ww" |c, i, m| c.op2(i, m, |a: i32, b: i32| i64::from(a) * i64::from(b));
     "mul.wide.u16" "w:hh" |c, i, m| c.op2(i, m, |a: u16, b: u16| u32::from(a) * u32::from(b));
     "mul.wide.s16" "w:hh" |c, i, m| c.op2(i, m, |a: i16, b: i16| i32::from(a) * i32::from(b));
-    "mul24.lo.u32 mul24.lo.s32" "w:ww" |c, i, m| c.op2(i, m, |a: u32, b: u32| (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff));
+    "mul24.lo.u32" "w:ww" |c, i, m| c.op2(i, m, |a: u32, b: u32| (low24(a) * low24(b)) as u32);
+    "mul24.hi.u32" "w:ww" |c, i, m| c.op2(i, m, |a: u32, b: u32| ((low24(a) * low24(b)) >> 16) as u32);
+    "mul24.lo.s32" "w:ww" |c, i, m| c.op2(i, m, |a: i32, b: i32| (signed24(a) * signed24(b)) as u32);
+    "mul24.hi.s32" "w:ww" |c, i, m| c.op2(i, m, |a: i32, b: i32| ((signed24(a) * signed24(b)) >> 16) as u32);
+    "mad24.lo.u32" "w:www" |c, i, m| c.op3(i, m, |a: u32, b: u32, d: u32| ((low24(a) * low24(b)) as u32).wrapping_add(d));
+    "mad24.lo.s32" "w:www" |c, i, m| c.op3(i, m, |a: i32, b: i32, d: u32| ((signed24(a) * signed24(b)) as u32).wrapping_add(d));
+    "mad24.hi.u32" "w:www" |c, i, m| c.op3(i, m, |a: u32, b: u32, d: u32| (((low24(a) * low24(b)) >> 16) as u32).wrapping_add(d));
+    "mad24.hi.s32" "w:www" |c, i, m| c.op3(i, m, |a: i32, b: i32, d: u32| (((signed24(a) * signed24(b)) >> 16) as u32).wrapping_add(d));
     "mad.lo.u32 mad.lo.s32" "w:www" |c, i, m| c.op3(i, m, |a: u32, b: u32, d: u32| a.wrapping_mul(b).wrapping_add(d));
     "mad.lo.u64 mad.lo.s64" "d:ddd" |c, i, m| c.op3(i, m, |a: u64, b: u64, d: u64| a.wrapping_mul(b).wrapping_add(d));
     "mad.lo.u16 mad.lo.s16" "h:hhh" |c, i, m| c.op3(i, m, |a: u16, b: u16, d: u16| a.wrapping_mul(b).wrapping_add(d));
@@ -123,6 +144,8 @@ pub const ROWS: &[Row] = rows! {
     "mad.hi.s32" "w:www" |c, i, m| c.op3(i, m, |a: i32, b: i32, d: i32| (((i64::from(a) * i64::from(b)) >> 32) as i32).wrapping_add(d));
     "mad.hi.u64" "d:ddd" |c, i, m| c.op3(i, m, |a: u64, b: u64, d: u64| (((u128::from(a) * u128::from(b)) >> 64) as u64).wrapping_add(d));
     "mad.hi.s64" "d:ddd" |c, i, m| c.op3(i, m, |a: i64, b: i64, d: i64| (((i128::from(a) * i128::from(b)) >> 64) as i64).wrapping_add(d));
+    "mad.hi.u16" "h:hhh" |c, i, m| c.op3(i, m, |a: u16, b: u16, d: u16| (((u32::from(a) * u32::from(b)) >> 16) as u16).wrapping_add(d));
+    "mad.hi.s16" "h:hhh" |c, i, m| c.op3(i, m, |a: i16, b: i16, d: i16| (((i32::from(a) * i32::from(b)) >> 16) as i16).wrapping_add(d));
     "mad.wide.u32" "d:wwd" |c, i, m| c.op3(i, m, |a: u32, b: u32, d: u64| (u64::from(a) * u64::from(b)).wrapping_add(d));
     "mad.wide.s32" "d:wwd" |c, i, m| c.op3(i, m, |a: i32, b: i32, d: i64| (i64::from(a) * i64::from(b)).wrapping_add(d));
     "mad.wide.u16" "w:hhw" |c, i, m| c.op3(i, m, |a: u16, b: u16, d: u32| (u32::from(a) * u32::from(b)).wrapping_add(d));
@@ -159,6 +182,10 @@ pub const ROWS: &[Row] = rows! {
     "max.s16" "h:hh" |c, i, m| c.op2(i, m, |a: i16, b: i16| a.max(b));
     "sad.u32" "w:www" |c, i, m| c.op3(i, m, |a: u32, b: u32, d: u32| d.wrapping_add(a.abs_diff(b)));
     "sad.s32" "w:www" |c, i, m| c.op3(i, m, |a: i32, b: i32, d: u32| d.wrapping_add(a.abs_diff(b)));
+    "sad.u16" "h:hhh" |c, i, m| c.op3(i, m, |a: u16, b: u16, d: u16| d.wrapping_add(a.abs_diff(b)));
+    "sad.s16" "h:hhh" |c, i, m| c.op3(i, m, |a: i16, b: i16, d: u16| d.wrapping_add(a.abs_diff(b)));
+    "sad.u64" "d:ddd" |c, i, m| c.op3(i, m, |a: u64, b: u64, d: u64| d.wrapping_add(a.abs_diff(b)));
+    "sad.s64" "d:ddd" |c, i, m| c.op3(i, m, |a: i64, b: i64, d: u64| d.wrapping_add(a.abs_diff(b)));
     "and.b32" "w:ww" |c, i, m| c.op2(i, m, |a: u32, b: u32| a & b);
     "and.b64" "d:dd" |c, i, m| c.op2(i, m, |a: u64, b: u64| a & b);
     "and.b16" "h:hh" |c, i, m| c.op2(i, m, |a: u16, b: u16| a & b);
@@ -172,6 +199,7 @@ pub const ROWS: &[Row] = rows! {
     "not.b64" "d:d" |c, i, m| c.op1(i, m, |a: u64| !a);
     "not.b16" "h:h" |c, i, m| c.op1(i, m, |a: u16| !a);
     "cnot.b32" "w:w" |c, i, m| c.op1(i, m, |a: u32| u32::from(a == 0));
+    "cnot.b16" "h:h" |c, i, m| c.op1(i, m, |a: u16| u16::from(a == 0));
     "cnot.b64" "d:d" |c, i, m| c.op1(i, m, |a: u64| u64::from(a == 0));
     "and.pred" "p:pp" |c, i, m| { let v = c.pred(i.s[0]) & c.pred(i.s[1]); c.put_pred(i.d[0], m, v); Flow::Next };
     "or.pred" "p:pp" |c, i, m| { let v = c.pred(i.s[0]) | c.pred(i.s[1]); c.put_pred(i.d[0], m, v); Flow::Next };
@@ -197,11 +225,14 @@ pub const ROWS: &[Row] = rows! {
     "clz.b64" "w:d" |c, i, m| c.op1(i, m, u64::leading_zeros);
     "brev.b32" "w:w" |c, i, m| c.op1(i, m, u32::reverse_bits);
     "brev.b64" "d:d" |c, i, m| c.op1(i, m, u64::reverse_bits);
-    "bfind.u32" "w:w" |c, i, m| c.op1(i, m, bfind);
-    "bfind.s32" "w:w" |c, i, m| c.op1(i, m, |a: i32| bfind((if a < 0 { !a } else { a }) as u32));
-    "bfind.u64" "w:d" |c, i, m| c.op1(i, m, bfind64);
-    "bfind.s64" "w:d" |c, i, m| c.op1(i, m, |a: i64| bfind64((if a < 0 { !a } else { a }) as u64));
-    "bfind.shiftamt.u32" "w:w" |c, i, m| c.op1(i, m, |a: u32| if a == 0 { u32::MAX } else { a.leading_zeros() });
+    "bfind.u32" "w:w" |c, i, m| c.op1(i, m, |a: u32| bfind(a.into()));
+    "bfind.s32" "w:w" |c, i, m| c.op1(i, m, |a: i32| bfind((a ^ a >> 31) as u64));
+    "bfind.u64" "w:d" |c, i, m| c.op1(i, m, bfind);
+    "bfind.s64" "w:d" |c, i, m| c.op1(i, m, |a: i64| bfind((a ^ a >> 63) as u64));
+    "bfind.shiftamt.u32" "w:w" |c, i, m| c.op1(i, m, |a: u32| shift_amount(a.into(), 31));
+    "bfind.shiftamt.s32" "w:w" |c, i, m| c.op1(i, m, |a: i32| shift_amount((a ^ a >> 31) as u64, 31));
+    "bfind.shiftamt.u64" "w:d" |c, i, m| c.op1(i, m, |a: u64| shift_amount(a, 63));
+    "bfind.shiftamt.s64" "w:d" |c, i, m| c.op1(i, m, |a: i64| shift_amount((a ^ a >> 63) as u64, 63));
     "bfe.u32" "w:www" |c, i, m| c.op3(i, m, |a: u32, p: u32, n: u32| bfe32(a.into(), p, n, false));
     "bfe.s32" "w:www" |c, i, m| c.op3(i, m, |a: u32, p: u32, n: u32| bfe32(a.into(), p, n, true));
     "bfe.u64" "d:dww" |c, i, m| c.op3(i, m, |a: u64, p: u32, n: u32| bfe(a, p, n, 63, false));
@@ -209,6 +240,12 @@ pub const ROWS: &[Row] = rows! {
     "bfi.b32" "w:wwww" |c, i, m| insert(c, i, m, bfi32);
     "bfi.b64" "d:ddww" |c, i, m| insert(c, i, m, bfi64);
     "prmt.b32" "w:www" |c, i, m| c.op3(i, m, prmt);
+    "prmt.b32.f4e" "w:www" |c, i, m| c.op3(i, m, |a: u32, b: u32, n: u32| pick(a, b, |k| (n & 3) + k));
+    "prmt.b32.b4e" "w:www" |c, i, m| c.op3(i, m, |a: u32, b: u32, n: u32| pick(a, b, |k| (n & 3) + 8 - k));
+    "prmt.b32.rc8" "w:www" |c, i, m| c.op3(i, m, |a: u32, b: u32, n: u32| pick(a, b, |_| n & 3));
+    "prmt.b32.ecl" "w:www" |c, i, m| c.op3(i, m, |a: u32, b: u32, n: u32| pick(a, b, |k| k.max(n & 3)));
+    "prmt.b32.ecr" "w:www" |c, i, m| c.op3(i, m, |a: u32, b: u32, n: u32| pick(a, b, |k| k.min(n & 3)));
+    "prmt.b32.rc16" "w:www" |c, i, m| c.op3(i, m, |a: u32, b: u32, n: u32| pick(a, b, |k| (n & 1) * 2 + k % 2));
     "lop3.b32" "w:wwww" |c, i, m| { let t = c.get::<u32>(i.s[3])[0]; c.op3(i, m, |x: u32, y: u32, z: u32| lop3(x, y, z, t)) };
     "dp4a.u32.u32" "w:www" |c, i, m| c.op3(i, m, |a: u32, b: u32, d: u32| d.wrapping_add(dot4(a, b, (false, false))));
     "dp4a.s32.s32" "w:www" |c, i, m| c.op3(i, m, |a: u32, b: u32, d: u32| d.wrapping_add(dot4(a, b, (true, true))));

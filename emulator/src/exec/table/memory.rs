@@ -1,9 +1,10 @@
 //! Handlers of loads, stores and atomics; the decoder picks them by space.
 
+use super::half::{add_bf16, add_f16};
 use crate::exec::access::{Bad, load, store};
 use crate::exec::cx::{Cx, LANES, lanes};
 use crate::exec::inst::{Flow, Handler, Inst, NONE, mode};
-use crate::exec::soft::{add64, flush};
+use crate::exec::soft::{add64, flush, nan64};
 use crate::ptx::ast::{Space, Type};
 
 pub fn loader(space: Space) -> Handler {
@@ -26,7 +27,7 @@ pub fn storer(space: Space) -> Handler {
 }
 
 pub const OPERATIONS: [&str; 10] = ["add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"];
-const TYPES: [Type; 9] = [
+const TYPES: [Type; 13] = [
     Type::U(32),
     Type::S(32),
     Type::B(32),
@@ -36,6 +37,10 @@ const TYPES: [Type; 9] = [
     Type::F(32),
     Type::F(64),
     Type::B(16),
+    Type::F(16),
+    Type::F16x2,
+    Type::Bf16,
+    Type::Bf16x2,
 ];
 
 /// Packs operation, type and space for `Inst::option`; None for a pair that PTX does not have.
@@ -46,7 +51,8 @@ pub fn atomic_option(operation: &str, ty: Type, space: Space) -> Option<u32> {
         "add" => !matches!(ty, Type::B(_)),
         "min" | "max" => matches!(ty, Type::U(_) | Type::S(_)),
         "inc" | "dec" => ty == Type::U(32),
-        "cas" | "exch" | "and" | "or" | "xor" => matches!(ty, Type::B(_)),
+        "and" | "or" | "xor" | "exch" => matches!(ty, Type::B(32 | 64)),
+        "cas" => matches!(ty, Type::B(_)),
         _ => false,
     };
     let space = match space {
@@ -58,26 +64,35 @@ pub fn atomic_option(operation: &str, ty: Type, space: Space) -> Option<u32> {
     fits.then_some(number as u32 | (kind as u32) << 4 | space << 8)
 }
 
-fn apply(operation: &str, ty: Type, old: u64, b: u64, c: u64, flushed: bool) -> u64 {
+/// What an atomic operation makes of the old value, in device memory or in shared memory.
+fn apply(operation: &str, ty: Type, old: u64, b: u64, c: u64, device: bool) -> u64 {
     let wide = ty.bits() == 64;
     match (operation, ty) {
         ("add", Type::F(64)) => {
             let (x, y) = (f64::from_bits(old), f64::from_bits(b));
-            // Unlike other sums, this one leaves a NaN as it is.
             match (x.is_nan(), y.is_nan()) {
+                // The sum in shared memory is made by a loop around an addition.
+                _ if !device => nan64(x + y, [y, x]).to_bits(),
                 (_, true) => b,
                 (true, _) => old,
                 _ => add64(x, y).to_bits(),
             }
         }
+        ("add", Type::F(16)) => add_f16(old as u16, b as u16).into(),
+        ("add", Type::Bf16) => add_bf16(old as u16, b as u16).into(),
         ("add", Type::F(_)) => {
             // Float32 atomics in global memory flush subnormals; those in shared memory do not.
             let part = |x: u64| {
                 let x = f32::from_bits(x as u32);
-                if flushed { flush(x) } else { x }
+                if device { flush(x) } else { x }
             };
             let sum = crate::exec::soft::canon(part(old) + part(b));
-            u64::from((if flushed { flush(sum) } else { sum }).to_bits())
+            u64::from((if device { flush(sum) } else { sum }).to_bits())
+        }
+        ("add", Type::F16x2 | Type::Bf16x2) => {
+            let one = if ty == Type::F16x2 { Type::F(16) } else { Type::Bf16 };
+            let half = |at: u32| apply(operation, one, old >> at & 0xffff, b >> at & 0xffff, c, device) << at;
+            half(0) | half(16)
         }
         ("add", _) => old.wrapping_add(b),
         ("min", Type::S(_)) if wide => (old as i64).min(b as i64) as u64,

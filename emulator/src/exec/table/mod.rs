@@ -39,16 +39,18 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         float::CLASSES,
         rounded::SINGLE,
         rounded::DOUBLE,
-        half::ROWS,
+        half::ARITHMETIC,
+        half::OTHERS,
+        half::APPROXIMATE,
         half::PAIRS,
         compare::INTEGER,
-        compare::FLOAT,
         convert::ROWS,
         warp::ROWS,
         matrix::ROWS,
     ]
     .into_iter()
     .flatten()
+    .chain(compare::floats())
 }
 
 /// The row of an instruction's full name.

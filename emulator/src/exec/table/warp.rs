@@ -206,7 +206,11 @@ pub const ROWS: &[Row] = &[
         ":",
         fence,
     ),
-    row("fence.acq_rel.gpu fence.acq_rel.sys fence.acq_rel.cluster fence.sc.cluster", ":", fence),
+    row(
+        "fence.acq_rel.gpu fence.acq_rel.sys fence.acq_rel.cluster fence.sc.cluster fence.cta fence.gpu fence.sys fence.cluster",
+        ":",
+        fence,
+    ),
     row("bar.warp.sync", ":w", warp_sync),
     row("vote.sync.all.pred", "p:pw", |c, i, m| vote(c, i, m, |v, all| u32::from(v == all))),
     row("vote.sync.any.pred", "p:pw", |c, i, m| vote(c, i, m, |v, _| v)),
