@@ -2,7 +2,8 @@
 
     python3 check.py <folder> <result.json> [path of libcuda.so.1]
 
-Needs Python 3 and the driver. Ends with 1 where an exact instruction differs."""
+Needs Python 3 and the driver. Ends with 1 where an exact instruction differs. The results hold checksums of the
+card's words, which the emulator's own tests compare with, and `<result>.bin` what differs."""
 
 import ctypes
 import json
@@ -11,6 +12,7 @@ import os
 import struct
 import sys
 import time
+import zlib
 from array import array
 from collections import Counter
 from pathlib import Path
@@ -236,7 +238,7 @@ def main():
     call("cuModuleLoadDataEx", ctypes.byref(module), (FOLDER / "kernels.ptx").read_bytes() + b"\0", 0, None, None)
     loaded = time.time() - began
     expected = (FOLDER / "outputs.bin").read_bytes()
-    given, rows, kept, totals = {}, [], {}, Counter()
+    given, rows, sums, kept, totals = {}, [], {}, {}, Counter()
     for test in manifest["tests"]:
         name = test["inputs"]
         if name not in given:
@@ -252,6 +254,7 @@ def main():
             totals["approximate beyond the bound"] += row["errorOfCard"] > row["bound"] or row["errorOfEmulator"] > row["bound"]
             rows.append(row)
             continue
+        sums[test["name"]] = f"{zlib.crc32(got):08x}"
         if got == own:
             continue
         row |= exact(test, given[name][1], words(got), words(own))
@@ -260,7 +263,7 @@ def main():
         rows.append(row)
         kept[test["entry"]] = got
     seconds = {"load": round(loaded, 1), "all": round(time.time() - began, 1)}
-    RESULT.write_text(render({**card, "seconds": seconds, "totals": totals, "notInTheEmulator": manifest["unknown"], "approximateOrDifferent": rows}))
+    RESULT.write_text(render({**card, "seconds": seconds, "totals": totals, "notInTheEmulator": manifest["unknown"], "approximateOrDifferent": rows, "checksumsOfCard": sums}))
     if kept:
         keep(RESULT.with_suffix(".bin"), kept)
     print(json.dumps({**card, **totals}, indent=1))
@@ -275,9 +278,11 @@ def main():
 def render(result):
     """JSON with one instruction a line."""
     rows = ",\n".join(json.dumps(row) for row in result["approximateOrDifferent"])
-    head = {key: value for key, value in result.items() if key != "approximateOrDifferent"}
+    sums = ",\n".join(f"{json.dumps(name)}: {json.dumps(sum)}" for name, sum in result["checksumsOfCard"].items())
+    head = {key: value for key, value in result.items() if key not in ("approximateOrDifferent", "checksumsOfCard")}
     head["notInTheEmulator"] = " ".join(head["notInTheEmulator"])
-    return json.dumps(head, indent=1)[:-2] + f',\n "approximateOrDifferent": [\n{rows}\n ]\n}}\n'
+    start = json.dumps(head, indent=1)[:-2]
+    return f'{start},\n "approximateOrDifferent": [\n{rows}\n ],\n "checksumsOfCard": {{\n{sums}\n }}\n}}\n'
 
 
 def keep(path, kept):

@@ -1,7 +1,7 @@
 //! Inputs: for each class of operands, `COUNT` triples of 64-bit words.
 
-/// Triples of a class: 64 blocks of 256 threads take one each.
-pub const COUNT: usize = 16384;
+/// Triples of a class: 16 blocks of 256 threads take one each.
+pub const COUNT: usize = 4096;
 
 /// A generator of its own for each use.
 pub struct Random(u64);

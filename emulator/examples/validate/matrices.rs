@@ -3,7 +3,7 @@
 use super::inputs::{BF16, F16, F32, F64, Format, Random};
 use super::{Promise, Test};
 
-const TILES: usize = 128;
+const TILES: usize = 64;
 
 /// A form of mma.sync: its words, the format of the factors (none for integers), that of the sums, registers of
 /// A, B and C.
