@@ -70,7 +70,10 @@ fn main() -> std::io::Result<()> {
     }
     std::fs::write(folder.join("hopper.ptx"), text)?;
     std::fs::write(folder.join("hopper.bin"), &outputs)?;
-    let maps = tensors::refused().iter().map(|(map, status)| format!("[{},{status}]", map.json())).collect::<Vec<_>>();
+    let maps = tensors::refused()
+        .iter()
+        .map(|(map, status)| format!("[{},{status}]", map.json()))
+        .collect::<Vec<_>>();
     let manifest = format!("{{\"input\":{INPUT},\"tests\":[{}],\"maps\":[{}]}}\n", join(rows), join(maps));
     std::fs::write(folder.join("hopper.json"), manifest)?;
     println!("{} kernels, {} bytes of output", tests.len(), outputs.len());

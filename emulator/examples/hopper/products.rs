@@ -81,7 +81,8 @@ impl Case {
     /// A hashed word of these bits in %r`to`.
     fn word(&self, to: u32, from: u32, seed: u32, bits: Bits) -> String {
         let mut text = hash(to, from, seed);
-        let masked = |to: u32| format!("and.b32 %r{to}, %r{to}, {};\nor.b32 %r{to}, %r{to}, {};\n", bits.1, bits.2);
+        let masked =
+            |to: u32| format!("and.b32 %r{to}, %r{to}, {};\nor.b32 %r{to}, %r{to}, {};\n", bits.1, bits.2);
         if self.wild {
             text += &hash(31, to, 7);
             text += &format!("and.b32 %r31, %r31, 63;\nsetp.eq.u32 %p1, %r31, 0;\nmov.u32 %r29, %r{to};\n");
@@ -140,7 +141,8 @@ impl Case {
             let adds = if n == 0 { "%p2" } else { "%p3" };
             let (types, columns, depth, flags) = (self.types, self.columns, self.depth, self.flags);
             // .satfinite stands between shape and types.
-            let (middle, types) = types.split_once('!').map_or(("", types), |(middle, types)| (middle, types));
+            let (middle, types) =
+                types.split_once('!').map_or(("", types), |(middle, types)| (middle, types));
             body += &format!(
                 "wgmma.mma_async.sync.aligned.m64n{columns}k{depth}{middle}.{types} {{{}}}, {a}, %rd2, {adds}{flags};\n",
                 sums("s")
@@ -178,7 +180,11 @@ const WORD: &str = ", 1, 1";
 
 /// Every kind of number, with every kind of addend.
 fn numbers(out: &mut Vec<Case>) {
-    let kinds = [("f32.f16.f16", 16, HALF, HALVES), ("f32.bf16.bf16", 16, HALF, BRAINS), ("f32.tf32.tf32", 8, WORD, WORDS)];
+    let kinds = [
+        ("f32.f16.f16", 16, HALF, HALVES),
+        ("f32.bf16.bf16", 16, HALF, BRAINS),
+        ("f32.tf32.tf32", 8, WORD, WORDS),
+    ];
     for (types, depth, flags, ranges) in kinds {
         out.push(plain(types, depth, flags, RAW));
         for elements in ranges {
@@ -200,7 +206,9 @@ fn numbers(out: &mut Vec<Case>) {
             out.push(Case { name, addends: Some(addends), repeats: 2, ..case.clone() });
         }
     }
-    for types in ["s32.s8.s8", "s32.s8.u8", "s32.u8.s8", "s32.u8.u8", ".satfinite!s32.s8.s8", ".satfinite!s32.u8.u8"] {
+    for types in
+        ["s32.s8.s8", "s32.s8.u8", "s32.u8.s8", "s32.u8.u8", ".satfinite!s32.s8.s8", ".satfinite!s32.u8.u8"]
+    {
         let case = plain(types, 32, "", RAW);
         out.push(Case { addends: Some(RAW), repeats: 2, ..case });
     }
@@ -208,9 +216,13 @@ fn numbers(out: &mut Vec<Case>) {
 
 /// A in registers, other signs, other numbers of columns.
 fn forms(out: &mut Vec<Case>) {
-    for (types, depth, flags) in
-        [("f32.f16.f16", 16, ", 1, 1, 0"), ("f32.bf16.bf16", 16, ", -1, 1, 0"), ("f32.tf32.tf32", 8, ", 1, -1"), ("f16.f16.f16", 16, ", 1, 1, 0"), ("s32.s8.u8", 32, "")]
-    {
+    for (types, depth, flags) in [
+        ("f32.f16.f16", 16, ", 1, 1, 0"),
+        ("f32.bf16.bf16", 16, ", -1, 1, 0"),
+        ("f32.tf32.tf32", 8, ", 1, -1"),
+        ("f16.f16.f16", 16, ", 1, 1, 0"),
+        ("s32.s8.u8", 32, ""),
+    ] {
         let elements = match types {
             "f32.tf32.tf32" => WORDS[1],
             "f32.bf16.bf16" => BRAINS[1],
@@ -245,24 +257,44 @@ fn layouts(out: &mut Vec<Case>) {
             (2048, 4096, [512, 4096], 0),
         ] {
             let word = descriptor(swizzle, leading, stride, base);
-            let name = format!("swizzle {}, along the sum, strides {leading} {stride}, starts {starts:?}, base {base}", names[swizzle as usize]);
+            let name = format!(
+                "swizzle {}, along the sum, strides {leading} {stride}, starts {starts:?}, base {base}",
+                names[swizzle as usize]
+            );
             out.push(Case { name, a: Some(word), b: word, starts, ..case.clone() });
         }
-        for (leading, stride, starts, base) in
-            [(2048, 8 * span.max(128), [0, 32768], 0), (8 * span.max(128), 4096, [1024, 20480], 0), (2048, 1024, [128 * 3, 32768 + 128 * 3], 3)]
-        {
+        for (leading, stride, starts, base) in [
+            (2048, 8 * span.max(128), [0, 32768], 0),
+            (8 * span.max(128), 4096, [1024, 20480], 0),
+            (2048, 1024, [128 * 3, 32768 + 128 * 3], 3),
+        ] {
             for flags in [", 1, 1, 1, 0", ", 1, 1, 0, 1", ", 1, 1, 1, 1"] {
                 let across = descriptor(swizzle, leading, stride, base);
                 let along = descriptor(0, 128, 256, 0);
                 let a = if flags.ends_with("1, 0") || flags.ends_with("1, 1") { across } else { along };
                 let b = if flags.ends_with('1') { across } else { along };
-                let name = format!("swizzle {}, transposed{flags}, strides {leading} {stride}, starts {starts:?}, base {base}", names[swizzle as usize]);
-                out.push(Case { name, a: Some(if flags == ", 1, 1, 0, 1" { along } else { a }), b, starts, flags, ..case.clone() });
+                let name = format!(
+                    "swizzle {}, transposed{flags}, strides {leading} {stride}, starts {starts:?}, base {base}",
+                    names[swizzle as usize]
+                );
+                out.push(Case {
+                    name,
+                    a: Some(if flags == ", 1, 1, 0, 1" { along } else { a }),
+                    b,
+                    starts,
+                    flags,
+                    ..case.clone()
+                });
             }
         }
         let words = descriptor(swizzle, 128, 8 * span.max(32), 0);
         let tf32 = plain("f32.tf32.tf32", 8, WORD, WORDS[1]);
-        out.push(Case { name: format!("tf32, swizzle {}", names[swizzle as usize]), a: Some(words), b: words, ..tf32 });
+        out.push(Case {
+            name: format!("tf32, swizzle {}", names[swizzle as usize]),
+            a: Some(words),
+            b: words,
+            ..tf32
+        });
     }
 }
 

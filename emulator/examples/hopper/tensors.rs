@@ -61,10 +61,29 @@ impl Map {
     }
 
     pub fn json(&self) -> String {
-        let Map { data_type, dims, strides, boxed, steps, swizzle, fill, interleave, promotion, over_output, offset, .. } = self;
+        let Map {
+            data_type,
+            dims,
+            strides,
+            boxed,
+            steps,
+            swizzle,
+            fill,
+            interleave,
+            promotion,
+            over_output,
+            offset,
+            ..
+        } = self;
         let pixels = self.pixels.map_or("null".into(), |p| {
             let n = dims.len().saturating_sub(2).min(3);
-            format!("{{\"lower\":{:?},\"upper\":{:?},\"channels\":{},\"count\":{}}}", &p.lower[..n], &p.upper[..n], p.channels, p.count)
+            format!(
+                "{{\"lower\":{:?},\"upper\":{:?},\"channels\":{},\"count\":{}}}",
+                &p.lower[..n],
+                &p.upper[..n],
+                p.channels,
+                p.count
+            )
         });
         format!(
             "{{\"type\":{data_type},\"dims\":{dims:?},\"strides\":{strides:?},\"box\":{boxed:?},\"steps\":{steps:?},\"swizzle\":{swizzle},\
@@ -90,9 +109,9 @@ fn load(name: &str, map: Map, at: &[i32], offsets: &[u32], start: u32, bytes: u3
          ld.param.u64 %rd0, [out];\nmov.b64 %rd1, map;\ncvta.param.u64 %rd1, %rd1;\nmov.u32 %r0, %tid.x;\nmov.u32 %r1, mem;\nmov.u32 %r2, %r0;\n\
          FILL:\nshl.b32 %r3, %r2, 2;\nadd.u32 %r3, %r3, %r1;\nst.shared.u32 [%r3], 0xeeeeeeee;\nadd.u32 %r2, %r2, 32;\nsetp.lt.u32 %p0, %r2, {words};\n@%p0 bra FILL;\n\
          {moves}setp.ne.u32 %p1, %r0, 0;\nadd.u32 %r4, %r1, {SHOWN};\n@%p1 bra WAIT;\nmbarrier.init.shared::cta.b64 [%r4], 1;\nfence.mbarrier_init.release.cluster;\nWAIT:\n\
-         fence.proxy.async;\nbar.sync 0;\n@%p1 bra ASK;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], {bytes};\nadd.u32 %r5, %r1, {start};\n\
+         fence.proxy.async;\nbar.sync 0;\n@%p1 bra READY;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], {bytes};\nadd.u32 %r5, %r1, {start};\n\
          cp.async.bulk.tensor.{rank}d.shared::cluster.global{mode}.mbarrier::complete_tx::bytes [%r5], [%rd1, {{{at}}}], [%r4]{extra};\n\
-         ASK:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;\n@!%p2 bra ASK;\nmov.u32 %r2, %r0;\nSHOW:\nshl.b32 %r3, %r2, 2;\n\
+         READY:\nmov.u32 %r7, 0;\nASK:\nadd.u32 %r7, %r7, 1;\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;\nsetp.lt.and.u32 %p2, %r7, 100000, !%p2;\n@%p2 bra ASK;\nmov.u32 %r2, %r0;\nSHOW:\nshl.b32 %r3, %r2, 2;\n\
          cvt.u64.u32 %rd2, %r3;\nadd.s64 %rd2, %rd2, %rd0;\nadd.u32 %r3, %r3, %r1;\nld.shared.u32 %r6, [%r3];\nst.global.u32 [%rd2], %r6;\n\
          add.u32 %r2, %r2, 32;\nsetp.lt.u32 %p0, %r2, {words};\n@%p0 bra SHOW;\nret;",
         words = SHOWN / 4,
@@ -100,7 +119,14 @@ fn load(name: &str, map: Map, at: &[i32], offsets: &[u32], start: u32, bytes: u3
         rank = map.dims.len(),
         at = map.coordinates(at),
     );
-    Test { name: format!("load {name}"), body, threads: 32, shared: SHOWN + 16, output: SHOWN as usize, map: Some(map) }
+    Test {
+        name: format!("load {name}"),
+        body,
+        threads: 32,
+        shared: SHOWN + 16,
+        output: SHOWN as usize,
+        map: Some(map),
+    }
 }
 
 /// Counts words of shared memory up and stores a box of them.
@@ -116,7 +142,14 @@ fn store(name: &str, map: Map, at: &[i32], start: u32, reduce: &str) -> Test {
         rank = map.dims.len(),
         at = map.coordinates(at),
     );
-    Test { name: format!("store {name}"), body, threads: 32, shared: SHOWN, output: SHOWN as usize, map: Some(Map { over_output: true, ..map }) }
+    Test {
+        name: format!("store {name}"),
+        body,
+        threads: 32,
+        shared: SHOWN,
+        output: SHOWN as usize,
+        map: Some(Map { over_output: true, ..map }),
+    }
 }
 
 fn tiles(out: &mut Vec<Test>) {
@@ -129,7 +162,14 @@ fn tiles(out: &mut Vec<Test>) {
             for start in [0u32, 128, 1024 + 384] {
                 let mut map = Map::new(6, &[100, 40], &[208], &[inner, 11]);
                 map.swizzle = swizzle;
-                out.push(load(&format!("swizzle {swizzle}, {inner} halves, start {start}"), map, &[5, 3], &[], start, inner * 22));
+                out.push(load(
+                    &format!("swizzle {swizzle}, {inner} halves, start {start}"),
+                    map,
+                    &[5, 3],
+                    &[],
+                    start,
+                    inner * 22,
+                ));
             }
         }
     }
@@ -140,7 +180,14 @@ fn tiles(out: &mut Vec<Test>) {
             let mut map = Map::new(data_type, &[48 / size, 5, 3], &[64, 320], &[32 / bytes, 4, 2]);
             map.fill = fill;
             for at in [[-1, 2, -1], [1, -2, 2], [48 / bytes as i32, 0, 0], [0, 4, 1]] {
-                out.push(load(&format!("type {data_type}, fill {fill}, at {at:?}"), far(&map), &at, &[], 0, 32 * 8));
+                out.push(load(
+                    &format!("type {data_type}, fill {fill}, at {at:?}"),
+                    far(&map),
+                    &at,
+                    &[],
+                    0,
+                    32 * 8,
+                ));
             }
         }
     }
@@ -150,7 +197,14 @@ fn tiles(out: &mut Vec<Test>) {
     map.steps = vec![2, 1, 1, 1];
     out.push(load("a step along the rows", map, &[8, 3, 1, 1], &[], 256, 32 * 7 * 3 * 2));
     out.push(load("one dimension", Map::new(0, &[300], &[], &[256]), &[100], &[], 0, 256));
-    out.push(load("five dimensions", Map::new(2, &[4, 5, 4, 3, 5], &[16, 80, 320, 960], &[4, 3, 2, 2, 3]), &[0, 3, 1, 1, 2], &[], 0, 16 * 36));
+    out.push(load(
+        "five dimensions",
+        Map::new(2, &[4, 5, 4, 3, 5], &[16, 80, 320, 960], &[4, 3, 2, 2, 3]),
+        &[0, 3, 1, 1, 2],
+        &[],
+        0,
+        16 * 36,
+    ));
     let mut shifted = Map::new(2, &[4, 5], &[16], &[4, 3]);
     shifted.offset = 48;
     out.push(load("an offset", shifted, &[0, 1], &[], 0, 48));
@@ -165,11 +219,30 @@ fn columns(out: &mut Vec<Test>) {
         let strides: Vec<u64> = (1..dims.len()).map(|n| 2 * dims[..n].iter().product::<u64>()).collect();
         Map::new(6, dims, &strides, &vec![1; dims.len()])
     };
-    for (steps, lower, upper) in [([1, 1, 1, 1], [-1, -1], [-1, -1]), ([1, 2, 1, 1], [-1, -1], [-1, 0]), ([1, 2, 3, 1], [0, -1], [-2, -1]), ([1, 1, 1, 1], [0, 0], [0, 0]), ([1, 1, 1, 1], [-2, 1], [1, -2])] {
-        for (at, offsets) in [([0, -1, -1, 0], [0, 0]), ([0, 2, 1, 0], [1, 2]), ([8, 0, 3, 1], [2, 0]), ([16, 3, 4, 2], [0, 1])] {
+    for (steps, lower, upper) in [
+        ([1, 1, 1, 1], [-1, -1], [-1, -1]),
+        ([1, 2, 1, 1], [-1, -1], [-1, 0]),
+        ([1, 2, 3, 1], [0, -1], [-2, -1]),
+        ([1, 1, 1, 1], [0, 0], [0, 0]),
+        ([1, 1, 1, 1], [-2, 1], [1, -2]),
+    ] {
+        for (at, offsets) in [
+            ([0, -1, -1, 0], [0, 0]),
+            ([0, 2, 1, 0], [1, 2]),
+            ([8, 0, 3, 1], [2, 0]),
+            ([16, 3, 4, 2], [0, 1]),
+        ] {
             let at = [at[0], at[1].max(lower[0]), at[2].max(lower[1]), at[3]];
-            let map = Map { steps: steps.to_vec(), pixels: pixels(&lower, &upper, 40), ..image(&[24, 7, 6, 3]) };
-            out.push(load(&format!("im2col {steps:?} {lower:?} {upper:?} at {at:?} by {offsets:?}"), map, &at, &offsets, 0, 32 * 40));
+            let map =
+                Map { steps: steps.to_vec(), pixels: pixels(&lower, &upper, 40), ..image(&[24, 7, 6, 3]) };
+            out.push(load(
+                &format!("im2col {steps:?} {lower:?} {upper:?} at {at:?} by {offsets:?}"),
+                map,
+                &at,
+                &offsets,
+                0,
+                32 * 40,
+            ));
         }
     }
     let map = Map { pixels: pixels(&[-3], &[-2], 50), swizzle: 1, ..image(&[16, 30, 4]) };
@@ -183,14 +256,31 @@ fn stores(out: &mut Vec<Test>) {
         let mut map = Map::new(6, &[50, 20], &[128], &[[64, 16, 32, 64][swizzle], 8]);
         map.swizzle = swizzle;
         for (at, start) in [([0, 0], 0), ([-3, 15], 128), ([20, -2], 1024 + 256)] {
-            out.push(store(&format!("swizzle {swizzle} at {at:?}, start {start}"), map.clone(), &at, start, ""));
+            out.push(store(
+                &format!("swizzle {swizzle} at {at:?}, start {start}"),
+                map.clone(),
+                &at,
+                start,
+                "",
+            ));
         }
     }
-    for (data_type, operations) in [(2, &["add", "min", "max", "inc", "dec", "and", "or", "xor"][..]), (3, &["add", "min", "max"]), (4, &["add", "min", "max"]), (7, &["add"])] {
+    for (data_type, operations) in [
+        (2, &["add", "min", "max", "inc", "dec", "and", "or", "xor"][..]),
+        (3, &["add", "min", "max"]),
+        (4, &["add", "min", "max"]),
+        (7, &["add"]),
+    ] {
         for operation in operations {
             let size = if data_type == 4 { 8 } else { 4 };
             let map = Map::new(data_type, &[64 / size, 20], &[128], &[32 / size as u32, 8]);
-            out.push(store(&format!("{operation} of type {data_type}"), map, &[1, 3], 0, &format!(".{operation}")));
+            out.push(store(
+                &format!("{operation} of type {data_type}"),
+                map,
+                &[1, 3],
+                0,
+                &format!(".{operation}"),
+            ));
         }
     }
 }
@@ -257,7 +347,14 @@ pub fn refused() -> Vec<(Map, i32)> {
 
 /// The code that the emulator gives for a map.
 fn encoded(map: &Map) -> i32 {
-    warpwright_emulator::driver::tensor_map_status(map.data_type, 0x7000_0000_0000 + map.offset, [map.interleave, map.swizzle as i32, map.promotion, map.fill], [&map.dims, &map.strides], [&map.boxed, &map.steps], map.pixels)
+    warpwright_emulator::driver::tensor_map_status(
+        map.data_type,
+        0x7000_0000_0000 + map.offset,
+        [map.interleave, map.swizzle as i32, map.promotion, map.fill],
+        [&map.dims, &map.strides],
+        [&map.boxed, &map.steps],
+        map.pixels,
+    )
 }
 
 pub fn tests() -> Vec<Test> {

@@ -40,7 +40,8 @@ pub fn tensor_map_status(
     pixels: Option<crate::exec::tensor_map::Pixels>,
 ) -> i32 {
     let rank = dims.len() as u32;
-    let request = tensor_maps::Request { map: 64, data_type, rank, address, interleave, swizzle, promotion, fill };
+    let request =
+        tensor_maps::Request { map: 64, data_type, rank, address, interleave, swizzle, promotion, fill };
     let made = match pixels {
         Some(pixels) => tensor_maps::im2col(&request, dims, strides, pixels, steps),
         None => tensor_maps::tiled(&request, dims, strides, boxed, steps),

@@ -33,7 +33,8 @@ impl Request {
         require((0..=12).contains(&self.data_type))?;
         require((0..=2).contains(&self.interleave) && (0..=3).contains(&self.promotion))?;
         require((0..=1).contains(&self.fill))?;
-        let swizzle = usize::try_from(self.swizzle).ok().and_then(|n| SWIZZLES.get(n)).ok_or(INVALID_VALUE)?;
+        let swizzle =
+            usize::try_from(self.swizzle).ok().and_then(|n| SWIZZLES.get(n)).ok_or(INVALID_VALUE)?;
         require(dims.iter().all(|dim| (1..=1 << 32).contains(dim)))?;
         require(strides.iter().all(|stride| stride.is_multiple_of(16) && *stride < 1 << 40))?;
         require(steps.iter().all(|step| (1..=8).contains(step)))?;
@@ -67,7 +68,13 @@ fn check_row(map: &TensorMap) -> Outcome {
     require(map.swizzle == Swizzle::None || bytes <= map.swizzle.span())
 }
 
-pub fn tiled(request: &Request, dims: &[u64], strides: &[u64], boxed: &[u32], steps: &[u32]) -> Outcome<TensorMap> {
+pub fn tiled(
+    request: &Request,
+    dims: &[u64],
+    strides: &[u64],
+    boxed: &[u32],
+    steps: &[u32],
+) -> Outcome<TensorMap> {
     require((1..=MOST_DIMS).contains(&(request.rank as usize)))?;
     let map = request.map(dims, strides, steps)?;
     require(boxed.iter().all(|count| (1..=256).contains(count)))?;
@@ -76,7 +83,13 @@ pub fn tiled(request: &Request, dims: &[u64], strides: &[u64], boxed: &[u32], st
     Ok(map)
 }
 
-pub fn im2col(request: &Request, dims: &[u64], strides: &[u64], pixels: Pixels, steps: &[u32]) -> Outcome<TensorMap> {
+pub fn im2col(
+    request: &Request,
+    dims: &[u64],
+    strides: &[u64],
+    pixels: Pixels,
+    steps: &[u32],
+) -> Outcome<TensorMap> {
     require((3..=MOST_DIMS).contains(&(request.rank as usize)))?;
     let map = request.map(dims, strides, steps)?;
     require((1..=256).contains(&pixels.channels) && (1..=1024).contains(&pixels.count))?;

@@ -117,7 +117,8 @@ impl Running {
         let mut used = 0;
         loop {
             let (mut alive, mut ran, mut busy) = (false, 0, false);
-            let (before, expired) = (cx.block.events, cx.block.expired);
+            let before = cx.block.events;
+            let expired = cx.block.expired;
             for warp in &mut self.warps {
                 if warp.done() {
                     continue;
@@ -134,14 +135,15 @@ impl Running {
                 let result = run(cx, WARP_SLICE);
                 std::mem::swap(&mut cx.warp, warp);
                 ran += result?;
-                busy |= !warp.yielded;
+                // One that sleeps or asks again may have done nothing that another waits for.
+                busy |= warp.done() || warp.lane_ready() && !warp.yielded;
             }
             cx.block.expired = false;
             if !alive {
                 return self.end(cx).map(|()| Progress::Done);
             }
             let released = barrier::release(cx, &mut self.warps)? || cx.block.turn_cluster();
-            let changed = released || cx.block.events != before || busy && !expired && ran > 0;
+            let changed = released || cx.block.events != before || busy && !expired;
             used += ran;
             self.executed += ran;
             if changed {
@@ -218,7 +220,9 @@ impl Running {
         let mut places: Vec<String> = Vec::new();
         for warp in &mut self.warps {
             for group in warp.groups.clone() {
-                let inst = &code.insts[group.pc as usize];
+                // One that asks again and again stands somewhere in its loop.
+                let asks = warp.asked.filter(|_| group.wait == Wait::Ready);
+                let inst = &code.insts[asks.unwrap_or(group.pc) as usize];
                 std::mem::swap(&mut cx.warp, warp);
                 let what = awaited(cx, inst, &group);
                 std::mem::swap(&mut cx.warp, warp);
@@ -240,14 +244,12 @@ impl Running {
 /// What lanes wait for.
 fn awaited(cx: &Cx<'_>, inst: &Inst, group: &super::warp::Group) -> String {
     let lane = lanes(group.mask).next().unwrap_or(0);
-    let (line, threads) = (inst.line, group.mask.count_ones());
     let what = match group.wait {
         Wait::Barrier(id) => format!("barrier {id}"),
-        Wait::Event(Reason::Mbarrier) => mbarrier::describe(cx, inst, lane),
+        Wait::Ready | Wait::Event(Reason::Mbarrier) => mbarrier::describe(cx, inst, lane),
         Wait::Event(Reason::Registers) => registers::describe(cx, inst),
         Wait::Event(Reason::Cluster) => "the other threads of the cluster".into(),
         Wait::Converge => "the .sync".into(),
-        Wait::Ready => return format!("{threads} threads ask again and again at line {line}"),
     };
-    format!("{what} at line {line}")
+    format!("{what} at line {}", inst.line)
 }

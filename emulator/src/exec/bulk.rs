@@ -46,9 +46,9 @@ impl Layout {
 
     /// The addresses of its parts of 16 bytes, in order.
     fn parts(self) -> impl Iterator<Item = u64> {
-        (0..self.bytes).step_by(PART as usize).map(move |byte| {
-            self.swizzle.place(self.at + byte / self.row * self.pitch + byte % self.row, 0)
-        })
+        (0..self.bytes)
+            .step_by(PART as usize)
+            .map(move |byte| self.swizzle.place(self.at + byte / self.row * self.pitch + byte % self.row, 0))
     }
 }
 
@@ -137,7 +137,8 @@ fn map(cx: &mut Cx<'_>, i: &Inst, n: usize, lane: usize) -> Result<TensorMap, Ba
     let words = std::array::from_fn(|n| {
         bytes[8 * n..8 * n + 8].iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
     });
-    let map = TensorMap::of(&words).ok_or_else(|| undefined(format!("no tensor map lies at 0x{generic:x}")))?;
+    let map =
+        TensorMap::of(&words).ok_or_else(|| undefined(format!("no tensor map lies at 0x{generic:x}")))?;
     let im2col = i.option() & IM2COL != 0;
     if rank(i) != 0 && (map.rank != rank(i) || map.pixels.is_some() != im2col) {
         let kind = if map.pixels.is_some() { "im2col" } else { "tiled" };
@@ -166,7 +167,9 @@ fn gather(cx: &mut Cx<'_>, rows: &[Row], row_bytes: u64, fill: &[u8]) -> Result<
             continue;
         }
         let (a, offset) = cx.global_span(row.address, row.bytes)?;
-        if cx.launch.checks.uninitialized && let Some(byte) = a.first_unwritten(offset, row.bytes) {
+        if cx.launch.checks.uninitialized
+            && let Some(byte) = a.first_unwritten(offset, row.bytes)
+        {
             let detail = format!("bulk copy from global memory that nothing wrote, at 0x{:x}", a.addr + byte);
             return Err(Bad { kind: FaultKind::Uninitialized, detail });
         }
@@ -177,7 +180,14 @@ fn gather(cx: &mut Cx<'_>, rows: &[Row], row_bytes: u64, fill: &[u8]) -> Result<
 }
 
 /// Starts a copy to shared memory.
-fn depart(cx: &mut Cx<'_>, i: &Inst, lane: usize, layout: Layout, barrier: u64, data: Vec<u8>) -> Result<(), Bad> {
+fn depart(
+    cx: &mut Cx<'_>,
+    i: &Inst,
+    lane: usize,
+    layout: Layout,
+    barrier: u64,
+    data: Vec<u8>,
+) -> Result<(), Bad> {
     cx.announced_mbarrier(barrier)?;
     for part in layout.parts() {
         cx.proxy_writes(lane, part, PART)?;
@@ -253,7 +263,16 @@ fn send(cx: &mut Cx<'_>, i: &Inst, lane: usize, layout: Layout, rows: Vec<Row>) 
     cx.block.readers.push(reader);
     let reduction = Reduction::unpack(i.option() >> REDUCTION_SHIFT);
     let thread = (cx.warp.index, lane);
-    cx.block.stores.push(BulkStore { id, line: i.line, thread, group: None, layout, rows, data: None, reduction });
+    cx.block.stores.push(BulkStore {
+        id,
+        line: i.line,
+        thread,
+        group: None,
+        layout,
+        rows,
+        data: None,
+        reduction,
+    });
     Ok(())
 }
 
@@ -269,7 +288,9 @@ pub fn store_tensor(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
         if let Some(store) = cx.block.stores.last_mut()
             && let Some(reduction) = &mut store.reduction
         {
-            *reduction = reduction.of(map.element).ok_or_else(|| undefined("a reduction that the map's type does not have"))?;
+            *reduction = reduction
+                .of(map.element)
+                .ok_or_else(|| undefined("a reduction that the map's type does not have"))?;
         }
         Ok(())
     })
@@ -313,7 +334,9 @@ pub fn wait_group(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
     for lane in lanes(m) {
         let thread = (cx.warp.index, lane);
         let open = i64::from(cx.warp.bulk_groups[lane]) - i.imm;
-        let over = |store: &BulkStore| store.thread == thread && store.group.is_some_and(|group| i64::from(group) < open);
+        let over = |store: &BulkStore| {
+            store.thread == thread && store.group.is_some_and(|group| i64::from(group) < open)
+        };
         for n in 0..cx.block.stores.len() {
             if over(&cx.block.stores[n]) {
                 read(cx, n);
@@ -355,7 +378,9 @@ fn write(cx: &mut Cx<'_>, stores: Vec<BulkStore>) -> Result<(), Failed> {
             let from = &from[row.skip as usize..][..row.bytes as usize];
             match store.reduction {
                 None => a.write(offset, from),
-                Some(reduction) => reduction.apply(a, offset, from, cx.launch.checks.uninitialized).map_err(failed)?,
+                Some(reduction) => {
+                    reduction.apply(a, offset, from, cx.launch.checks.uninitialized).map_err(failed)?
+                }
             }
             cx.note_bulk(row, store.thread.1, store.reduction.is_some()).map_err(failed)?;
         }
@@ -402,14 +427,21 @@ pub fn finish(cx: &mut Cx<'_>) -> Result<(), (u32, (u32, usize), Bad)> {
     let Block { flights, stores, .. } = &cx.block;
     let blame = |line, thread, detail: &str| Err((line, thread, undefined(detail)));
     if let Some(flight) = flights.first() {
-        return blame(flight.line, flight.thread, "the block ended before this bulk copy had written its shared memory");
+        return blame(
+            flight.line,
+            flight.thread,
+            "the block ended before this bulk copy had written its shared memory",
+        );
     }
     if let Some(store) = stores.iter().find(|store| store.data.is_none()) {
-        return blame(store.line, store.thread, "the block ended before this bulk copy had read its shared memory");
+        return blame(
+            store.line,
+            store.thread,
+            "the block ended before this bulk copy had read its shared memory",
+        );
     }
     let stores = std::mem::take(&mut cx.block.stores);
     let line = stores.first().map_or(0, |store| store.line);
     let thread = stores.first().map_or((0, 0), |store| store.thread);
     write(cx, stores).map_err(|(_, _, bad)| (line, thread, bad))
 }
-

@@ -34,7 +34,13 @@ pub fn arrive(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
     let phase = cx.block.cluster.phase;
     for lane in lanes(m) {
         if cx.warp.cluster_arrivals[lane] > phase {
-            return cx.fail(i, lane, FaultKind::Undefined, None, "a second barrier.cluster.arrive without a wait");
+            return cx.fail(
+                i,
+                lane,
+                FaultKind::Undefined,
+                None,
+                "a second barrier.cluster.arrive without a wait",
+            );
         }
         cx.warp.cluster_arrivals[lane] = phase + 1;
     }
@@ -52,7 +58,15 @@ pub fn wait(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
     let phase = cx.block.cluster.phase;
     for lane in lanes(m) {
         match cx.warp.cluster_arrivals[lane] {
-            0 => return cx.fail(i, lane, FaultKind::Undefined, None, "barrier.cluster.wait without an arrival"),
+            0 => {
+                return cx.fail(
+                    i,
+                    lane,
+                    FaultKind::Undefined,
+                    None,
+                    "barrier.cluster.wait without an arrival",
+                );
+            }
             arrival if arrival > phase => return Flow::Sleep(Reason::Cluster),
             _ => {}
         }

@@ -101,7 +101,10 @@ impl Cx<'_> {
             return Err(undefined("no mbarrier lies here: it was never initialised, or is no longer valid"));
         };
         let (warp, count) = self.block.mbarriers[at].made_by;
-        if self.launch.checks.shared_races && warp != self.warp.index && count >= self.warp.known.seen[warp as usize] {
+        if self.launch.checks.shared_races
+            && warp != self.warp.index
+            && count >= self.warp.known.seen[warp as usize]
+        {
             let detail = "no barrier orders this use of an mbarrier after its initialisation".into();
             return Err(Bad { kind: FaultKind::Race, detail });
         }
@@ -121,7 +124,11 @@ impl Cx<'_> {
     /// A fence of this warp shows the mbarriers that it made to the asynchronous proxy.
     pub fn announce(&mut self) {
         let own = self.warp.index;
-        self.block.mbarriers.iter_mut().filter(|one| one.made_by.0 == own).for_each(|one| one.announced = true);
+        self.block
+            .mbarriers
+            .iter_mut()
+            .filter(|one| one.made_by.0 == own)
+            .for_each(|one| one.announced = true);
     }
 
     /// A bulk copy has brought its bytes, as the `count`th to land.
@@ -156,7 +163,12 @@ fn places(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Result<[u64; LANES], Flow> {
 }
 
 /// Does something at the address of each lane.
-fn each(cx: &mut Cx<'_>, i: &Inst, m: u32, mut act: impl FnMut(&mut Cx<'_>, usize, u64) -> Result<(), Bad>) -> Flow {
+fn each(
+    cx: &mut Cx<'_>,
+    i: &Inst,
+    m: u32,
+    mut act: impl FnMut(&mut Cx<'_>, usize, u64) -> Result<(), Bad>,
+) -> Flow {
     let addresses = match places(cx, i, m) {
         Ok(addresses) => addresses,
         Err(flow) => return flow,

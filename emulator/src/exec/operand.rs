@@ -34,7 +34,15 @@ impl Operand {
     pub fn new(word: u64, major: Major, width: usize) -> Operand {
         let field = |at: u32| (word >> at & 0x3fff) << 4;
         let swizzle = [Swizzle::None, Swizzle::B128, Swizzle::B64, Swizzle::B32][(word >> 62) as usize];
-        Operand { start: field(0), leading: field(16), stride: field(32), base: word >> 49 & 7, swizzle, major, width }
+        Operand {
+            start: field(0),
+            leading: field(16),
+            stride: field(32),
+            base: word >> 49 & 7,
+            swizzle,
+            major,
+            width,
+        }
     }
 
     /// The address of the part that holds (line, byte along the sum).

@@ -4,7 +4,9 @@
 //! bits below float32's significand, and summed exactly; the sum is cut again, and infinite where it leaves the range.
 //! Measured on an H200, for wgmma with float16 and bfloat16 first.
 
-use super::soft::{bf16_to_f32, canon, half_to_f64};
+use super::exact::{BF16, F16, Format};
+use super::soft::canon;
+use super::tensor::TF32;
 
 /// The most products of one sum.
 const DEPTH: usize = 16;
@@ -25,9 +27,12 @@ const NOTHING: i32 = -10_000;
 const KEPT: i32 = 25;
 
 impl Kind {
-    /// Bits of the fraction.
-    const fn fraction(self) -> i32 {
-        if matches!(self, Kind::Bf16) { 7 } else { 10 }
+    const fn format(self) -> Format {
+        match self {
+            Kind::F16 => F16,
+            Kind::Bf16 => BF16,
+            Kind::Tf32 => TF32,
+        }
     }
 
     /// The bit of an element's sign.
@@ -37,11 +42,9 @@ impl Kind {
 
     /// The value of a raw element; those of tf32 are the upper bits of a float32.
     fn value(self, raw: u32) -> f64 {
-        match self {
-            Kind::F16 => half_to_f64(raw as u16),
-            Kind::Bf16 => bf16_to_f32(raw as u16).into(),
-            Kind::Tf32 => f32::from_bits(raw & 0xffff_e000).into(),
-        }
+        let bits = u64::from(if self == Kind::Tf32 { raw >> 13 } else { raw });
+        let format = self.format();
+        if format.is_nan(bits) { f64::NAN } else { format.value(bits) }
     }
 }
 
@@ -98,7 +101,10 @@ impl Factors {
                 let wild;
                 (self.m[at], self.e[at], wild) = split(&self.raw[at]);
                 if wild.contains(&true) {
-                    self.wild[strip * STRIP..][..STRIP].iter_mut().zip(wild).for_each(|(all, one)| *all |= one);
+                    self.wild[strip * STRIP..][..STRIP]
+                        .iter_mut()
+                        .zip(wild)
+                        .for_each(|(all, one)| *all |= one);
                 }
             }
         }
@@ -145,7 +151,7 @@ pub fn row<T>(
     finish: impl Fn(f64) -> T,
     out: &mut [T],
 ) {
-    let left = (KEPT - 2 * kind.fraction()) as u32;
+    let left = KEPT as u32 - 2 * kind.format().fraction;
     let own = |values: &[[i32; STRIP]]| -> [i32; DEPTH] {
         let strip = &values[row / STRIP * depth..][..depth];
         std::array::from_fn(|k| strip.get(k).map_or(0, |line| line[row % STRIP]))
@@ -196,4 +202,63 @@ fn special(kind: Kind, depth: usize, a: (&Factors, usize), b: (&Factors, usize),
     }
     let products = a.0.values(kind, depth, a.1).zip(b.0.values(kind, depth, b.1)).map(|(x, y)| x * y);
     *to = products.sum::<f64>() + f64::from(c);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::soft::half_to_f32;
+    use crate::exec::tensor::{self, sum16, sum32};
+    use crate::exec::warpgroup::half_of;
+
+    /// Elements with these bits set and others cut off, some of them any bits.
+    fn raw(count: usize, keep: u32, set: u32, state: &mut u64) -> Vec<u32> {
+        let mut next = || {
+            *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (*state >> 33) as u32 | (*state >> 60) as u32 >> 3 << 31
+        };
+        let mut one = || if next() % 199 == 0 { next() } else { next() & keep | set };
+        (0..count).map(|_| one()).collect()
+    }
+
+    #[test]
+    fn many_columns_give_what_single_sums_give() {
+        let mut state = 1;
+        for (kind, depth) in [(Kind::F16, 16), (Kind::Bf16, 16), (Kind::Tf32, 8)] {
+            let mask = if kind == Kind::Tf32 { u32::MAX } else { 0xffff };
+            for (keep, set) in [(u32::MAX, 0), (0x83ff_83ff, 0x3c00_3c00), (0xbfff_bfff, 0), (0x80ff_80ff, 0)]
+            {
+                let lines = |state: &mut u64, count| -> Vec<u32> {
+                    raw(count, keep, set, state).iter().map(|x| x & mask).collect()
+                };
+                let (a, b) = (lines(&mut state, 16 * depth), lines(&mut state, 24 * depth));
+                let c: Vec<f32> =
+                    raw(24, 0xbfff_ffff, 0, &mut state).into_iter().map(f32::from_bits).collect();
+                let [mut rows, mut columns] = [Factors::default(), Factors::default()];
+                rows.fill(kind, 16, &a, false);
+                columns.fill(kind, 24, &b, false);
+                let one = |raw: &[u32], lines: usize, line: usize| {
+                    let mut factors = tensor::Factors::NONE;
+                    for k in 0..depth {
+                        let bits = raw[k * lines + line];
+                        factors.set(k, kind.format(), if kind == Kind::Tf32 { bits >> 13 } else { bits });
+                    }
+                    factors
+                };
+                for line in 0..16 {
+                    let (mut out, mut halves) = ([0; 24], [0; 24]);
+                    row(kind, depth, (&rows, line), &columns, &c, |x| single(x).to_bits(), &mut out);
+                    let short: Vec<f32> = c.iter().map(|c| half_to_f32(c.to_bits() as u16)).collect();
+                    row(kind, depth, (&rows, line), &columns, &short, half_of, &mut halves);
+                    for column in 0..24 {
+                        let (x, y) = (one(&a, 16, line), one(&b, 24, column));
+                        let want = sum32(kind.format(), &x, &y, c[column]);
+                        assert_eq!(out[column], want.to_bits(), "{kind:?} {keep:x} {line} {column}");
+                        let want = sum16(kind.format(), &x, &y, c[column].to_bits() as u16);
+                        assert_eq!(halves[column], want.into(), "{kind:?} {keep:x} {line} {column}");
+                    }
+                }
+            }
+        }
+    }
 }

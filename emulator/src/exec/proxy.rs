@@ -85,8 +85,13 @@ impl Cx<'_> {
     /// Why an access to these bytes is a race.
     #[cold]
     pub fn race(&self, addr: u64, bytes: u64, writes: bool) -> Bad {
-        if let Some(barrier) = self.block.mbarriers.iter().find(|one| one.at < addr + bytes && addr < one.at + 8) {
-            return race(format!("the mbarrier of line {} lies here; only mbarrier instructions may touch it", barrier.line));
+        if let Some(barrier) =
+            self.block.mbarriers.iter().find(|one| one.at < addr + bytes && addr < one.at + 8)
+        {
+            return race(format!(
+                "the mbarrier of line {} lies here; only mbarrier instructions may touch it",
+                barrier.line
+            ));
         }
         if let Some(flight) = self.block.flights.iter().find(|flight| flight.writes(addr, bytes)) {
             return race(format!("the bulk copy of line {} still writes here", flight.line));

@@ -169,7 +169,6 @@ impl Cell {
         *self = Cell { write: Access::new(PROXY, NEVER, 0, false), reads: Default::default() };
     }
 
-
     /// An asynchronous write has landed, as the `count`th.
     pub fn land(&mut self, count: u32) {
         self.write = Access::new(PROXY, count, 0, false);

@@ -70,12 +70,36 @@ impl Reduction {
             ("add", "f32") => flush(canon(single(old) + single(new))).to_bits().into(),
             ("add", "f64") => (f64::from_bits(old) + f64::from_bits(new)).to_bits(),
             ("add", _) => old.wrapping_add(new),
-            ("min", "s32" | "s64") => if signed(new) < signed(old) { new } else { old },
-            ("max", "s32" | "s64") => if signed(new) > signed(old) { new } else { old },
+            ("min", "s32" | "s64") => {
+                if signed(new) < signed(old) {
+                    new
+                } else {
+                    old
+                }
+            }
+            ("max", "s32" | "s64") => {
+                if signed(new) > signed(old) {
+                    new
+                } else {
+                    old
+                }
+            }
             ("min", _) => old.min(new),
             ("max", _) => old.max(new),
-            ("inc", _) => if old >= new { 0 } else { old + 1 },
-            ("dec", _) => if old == 0 || old > new { new } else { old - 1 },
+            ("inc", _) => {
+                if old >= new {
+                    0
+                } else {
+                    old + 1
+                }
+            }
+            ("dec", _) => {
+                if old == 0 || old > new {
+                    new
+                } else {
+                    old - 1
+                }
+            }
             ("and", _) => old & new,
             ("or", _) => old | new,
             _ => old ^ new,

@@ -97,11 +97,16 @@ pub struct Row {
 
 fn sum(words: &[u64; 16]) -> u64 {
     let rest = words.iter().enumerate().filter(|(n, _)| *n != 1);
-    rest.fold(0xcbf2_9ce4_8422_2325, |sum, (_, &word)| (sum ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23))
+    rest.fold(0xcbf2_9ce4_8422_2325, |sum, (_, &word)| {
+        (sum ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23)
+    })
 }
 
 fn packed<const N: usize>(values: [u64; N], bits: u32) -> u64 {
-    values.iter().enumerate().fold(0, |all, (n, value)| all | (value & ((1 << bits) - 1)) << (n as u32 * bits))
+    values
+        .iter()
+        .enumerate()
+        .fold(0, |all, (n, value)| all | (value & ((1 << bits) - 1)) << (n as u32 * bits))
 }
 
 fn part(word: u64, n: usize, bits: u32) -> u64 {

@@ -53,6 +53,8 @@ pub struct Warp {
     pub slept: u64,
     /// The last turn ended because the warp has nothing to do but ask again.
     pub yielded: bool,
+    /// Where it last asked in vain.
+    pub asked: Option<u32>,
     /// The open group of bulk stores of each lane.
     pub bulk_groups: Words,
     /// One more than the phase of the cluster's barrier that each lane arrived in.
@@ -93,6 +95,7 @@ impl Warp {
         fenced.resize(if code.asynchronous { agents } else { 0 }, 0);
         self.slept = 0;
         self.yielded = false;
+        self.asked = None;
         self.bulk_groups = [0; LANES];
         self.cluster_arrivals = [0; LANES];
         self.registers = launch.kernel.registers_at_start;
@@ -328,6 +331,7 @@ fn turn(
         Flow::Yield => {
             cx.warp.push(now.pc + 1, now.mask, Wait::Ready);
             cx.warp.yielded = true;
+            cx.warp.asked = Some(now.pc);
             return Ok(false);
         }
         Flow::Converge => {

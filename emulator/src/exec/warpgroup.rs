@@ -3,11 +3,12 @@
 
 use super::access::Bad;
 use super::cx::{Cx, LANES, Words};
+use super::exact::{F16, F64};
 use super::inst::{Code, Flow, Inst, NONE, Slot};
 use super::operand::{Major, Operand};
 use super::products::{self, Factors, Kind};
 use super::proxy::Reader;
-use super::soft::{Round, f64_to_half, half_to_f64};
+use super::soft::{Round, half_to_f32};
 use crate::FaultKind;
 
 const WARPS: u32 = 4;
@@ -42,9 +43,12 @@ impl Shape {
         let form = match self.form {
             Form::Single(kind) => kind as u32,
             Form::Half => 3,
-            Form::Integer(a, b, clamped) => 4 | u32::from(a) << 4 | u32::from(b) << 5 | u32::from(clamped) << 3,
+            Form::Integer(a, b, clamped) => {
+                4 | u32::from(a) << 4 | u32::from(b) << 5 | u32::from(clamped) << 3
+            }
         };
-        let flags = [self.registers, self.negative[0], self.negative[1], self.transposed[0], self.transposed[1]];
+        let flags =
+            [self.registers, self.negative[0], self.negative[1], self.transposed[0], self.transposed[1]];
         let flags = flags.iter().enumerate().fold(0, |all, (n, &flag)| all | u32::from(flag) << n);
         form | flags << 8 | (self.columns as u32) << 16
     }
@@ -58,7 +62,13 @@ impl Shape {
             3 => Form::Half,
             _ => Form::Integer(bit(4), bit(5), bit(3)),
         };
-        Shape { form, columns: (mode >> 16) as usize, registers: bit(8), negative: [bit(9), bit(10)], transposed: [bit(11), bit(12)] }
+        Shape {
+            form,
+            columns: (mode >> 16) as usize,
+            registers: bit(8),
+            negative: [bit(9), bit(10)],
+            transposed: [bit(11), bit(12)],
+        }
     }
 
     /// Bytes of a factor.
@@ -200,7 +210,8 @@ pub fn wait(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
     let open = i64::from(cx.warp.part.group) - i.imm;
     let over = |group: u32| i64::from(group) < open;
     let part = &mut cx.warp.part;
-    let (done, left): (Vec<Pending>, _) = std::mem::take(&mut part.pending).into_iter().partition(|one| over(one.group));
+    let (done, left): (Vec<Pending>, _) =
+        std::mem::take(&mut part.pending).into_iter().partition(|one| over(one.group));
     part.pending = left;
     part.places.fill(0);
     for (n, one) in part.pending.iter().enumerate() {
@@ -282,7 +293,8 @@ fn uniform(values: &[u64; LANES], name: &str) -> Result<u64, Failed> {
 fn issue(cx: &mut Cx<'_>, i: &Inst, shape: Shape) -> Result<(), Failed> {
     let (sums, fragments) = i.extra.split_at(shape.sums());
     check_registers(cx, i, shape)?;
-    let described = |slot: Slot| if slot == NONE { Ok(0) } else { uniform(cx.get::<u64>(slot), "descriptors") };
+    let described =
+        |slot: Slot| if slot == NONE { Ok(0) } else { uniform(cx.get::<u64>(slot), "descriptors") };
     let words = [described(i.s[0])?, described(i.s[1])?];
     let adds = cx.pred(i.s[2]);
     if adds != 0 && adds != u32::MAX {
@@ -363,7 +375,8 @@ fn fragment(cx: &Cx<'_>, shape: Shape, slots: &[Slot], raw: &mut Vec<u32>) {
             let row = lane / 4 + 8 * (r % 2);
             for part in 0..packed {
                 let k = 4 * packed * (r / 2) + lane % 4 * packed + part;
-                let element = if bits == 32 { *word } else { word >> (bits * part as u32) & ((1 << bits) - 1) };
+                let element =
+                    if bits == 32 { *word } else { word >> (bits * part as u32) & ((1 << bits) - 1) };
                 raw[k * ROWS + row] = element;
             }
         }
@@ -414,12 +427,11 @@ fn floats(cx: &mut Cx<'_>, shape: Shape, kind: Kind, raw: &[Vec<u32>; 2], sums: 
         for (column, c) in addends.iter_mut().enumerate() {
             let (register, lane, part) = place(shape, row, column);
             let word = sums[register][lane];
-            *c = if half { half_to_f64((word >> (16 * part)) as u16) as f32 } else { f32::from_bits(word) };
+            *c = if half { half_to_f32((word >> (16 * part)) as u16) } else { f32::from_bits(word) };
         }
         let (a, b) = ((&factors[0], row), &factors[1]);
         if half {
-            let round = |x: f64| if x.is_nan() { 0x7fff } else { f64_to_half(x, Round::Nearest).into() };
-            products::row(kind, shape.depth(), a, b, &addends, round, &mut out);
+            products::row(kind, shape.depth(), a, b, &addends, half_of, &mut out);
         } else {
             products::row(kind, shape.depth(), a, b, &addends, |x| products::single(x).to_bits(), &mut out);
         }
@@ -432,11 +444,22 @@ fn floats(cx: &mut Cx<'_>, shape: Shape, kind: Kind, raw: &[Vec<u32>; 2], sums: 
     cx.warp.part.factors = factors;
 }
 
+/// A sum as float16.
+pub fn half_of(x: f64) -> u32 {
+    match F64.split(x.to_bits()) {
+        Some(exact) => F16.round(exact, Round::Nearest) as u32,
+        None if x.is_nan() => F16.nan() as u32,
+        None => (F16.infinity() | if x < 0.0 { F16.sign() } else { 0 }) as u32,
+    }
+}
+
 fn integers(shape: Shape, signed: [bool; 2], clamped: bool, raw: &[Vec<u32>; 2], sums: &mut [Words]) {
-    let value = |n: usize, raw: u32| if signed[n] { i64::from(raw as u8 as i8) } else { i64::from(raw as u8) };
+    let value =
+        |n: usize, raw: u32| if signed[n] { i64::from(raw as u8 as i8) } else { i64::from(raw as u8) };
     for row in 0..ROWS {
         for column in 0..shape.columns {
-            let terms = (0..shape.depth()).map(|k| value(0, raw[0][k * ROWS + row]) * value(1, raw[1][k * shape.columns + column]));
+            let terms = (0..shape.depth())
+                .map(|k| value(0, raw[0][k * ROWS + row]) * value(1, raw[1][k * shape.columns + column]));
             let (register, lane, _) = place(shape, row, column);
             let word = &mut sums[register][lane];
             let total = i64::from(*word as i32) + terms.sum::<i64>();

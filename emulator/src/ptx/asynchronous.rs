@@ -33,7 +33,8 @@ impl<'a> Lower<'a> {
         inst.guard = NONE;
         inst.d[0] = to;
         inst.s[0] = slot;
-        inst.s[1] = self.preset(class, Preset::Value(if wide { offset as u64 } else { u64::from(offset as u32) }));
+        inst.s[1] =
+            self.preset(class, Preset::Value(if wide { offset as u64 } else { u64::from(offset as u32) }));
         self.emit(inst, table::signature(form));
         Ok((to, wide))
     }
@@ -49,7 +50,14 @@ impl<'a> Lower<'a> {
         self.asynchronous = true;
         let (head, modifiers) = rest.split_once('.').unwrap_or((rest, ""));
         if head == "pending_count" {
-            return self.special(mbarrier::pending_count, 0, &operands[..1.min(operands.len())], b"w", operands.get(1..).unwrap_or(&[]), b"d");
+            return self.special(
+                mbarrier::pending_count,
+                0,
+                &operands[..1.min(operands.len())],
+                b"w",
+                operands.get(1..).unwrap_or(&[]),
+                b"d",
+            );
         }
         let mut option = mbarrier::GENERIC;
         for word in modifiers.split('.') {
@@ -128,8 +136,24 @@ impl<'a> Lower<'a> {
         let known = |word: &str| {
             matches!(
                 word,
-                "tensor" | "1d" | "2d" | "3d" | "4d" | "5d" | "global" | "shared::cta" | "shared::cluster" | "tile" | "im2col"
-                    | "im2col_no_offs" | "mbarrier::complete_tx::bytes" | "bulk_group" | "L2::cache_hint" | "prefetch" | "L2" | "reduce"
+                "tensor"
+                    | "1d"
+                    | "2d"
+                    | "3d"
+                    | "4d"
+                    | "5d"
+                    | "global"
+                    | "shared::cta"
+                    | "shared::cluster"
+                    | "tile"
+                    | "im2col"
+                    | "im2col_no_offs"
+                    | "mbarrier::complete_tx::bytes"
+                    | "bulk_group"
+                    | "L2::cache_hint"
+                    | "prefetch"
+                    | "L2"
+                    | "reduce"
             )
         };
         let reduces = words.first() == Some(&"reduce");
@@ -148,11 +172,14 @@ impl<'a> Lower<'a> {
         let stores = has("bulk_group");
         if has("tensor") {
             let rank = words.iter().find_map(|word| word.strip_suffix('d')?.parse().ok()).unwrap_or(0);
-            let option = bulk::option(rank, reduction) | if has("im2col") || has("im2col_no_offs") { bulk::IM2COL } else { 0 };
+            let option = bulk::option(rank, reduction)
+                | if has("im2col") || has("im2col_no_offs") { bulk::IM2COL } else { 0 };
             return match operands {
                 [map] if has("prefetch") => self.tensor(bulk::prefetch_tensor, option, &[map], &[]),
                 [map, from] if stores => self.tensor(bulk::store_tensor, option, &[map, from], &[]),
-                [to, map, barrier] if !stores => self.tensor(bulk::load_tensor, option, &[to, map, barrier], &[]),
+                [to, map, barrier] if !stores => {
+                    self.tensor(bulk::load_tensor, option, &[to, map, barrier], &[])
+                }
                 [to, map, barrier, Operand::Vector(offsets)] if has("im2col") => {
                     self.tensor(bulk::load_tensor, option, &[to, map, barrier], offsets)
                 }
@@ -161,7 +188,9 @@ impl<'a> Lower<'a> {
         }
         let option = bulk::option(0, reduction);
         match operands {
-            [from, size] if has("prefetch") => self.linear(bulk::prefetch, option, &[(from, Space::Global)], size),
+            [from, size] if has("prefetch") => {
+                self.linear(bulk::prefetch, option, &[(from, Space::Global)], size)
+            }
             [to, from, size] if stores => {
                 self.linear(bulk::store, option, &[(to, Space::Global), (from, Space::Shared)], size)
             }
@@ -173,7 +202,13 @@ impl<'a> Lower<'a> {
         }
     }
 
-    fn tensor(&mut self, run: Handler, option: u32, places: &[&Operand<'a>], offsets: &[Operand<'a>]) -> Lowered<()> {
+    fn tensor(
+        &mut self,
+        run: Handler,
+        option: u32,
+        places: &[&Operand<'a>],
+        offsets: &[Operand<'a>],
+    ) -> Lowered<()> {
         let mut option = option;
         let mut slots = Vec::new();
         let mut extra = Vec::new();
@@ -204,7 +239,13 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    fn linear(&mut self, run: Handler, option: u32, places: &[(&Operand<'a>, Space)], size: &Operand<'a>) -> Lowered<()> {
+    fn linear(
+        &mut self,
+        run: Handler,
+        option: u32,
+        places: &[(&Operand<'a>, Space)],
+        size: &Operand<'a>,
+    ) -> Lowered<()> {
         let mut option = option;
         let mut slots = Vec::new();
         for (n, &(place, space)) in places.iter().enumerate() {

@@ -49,9 +49,7 @@ impl<'a> Lower<'a> {
             "cp" if rest.starts_with("async.bulk.") || rest.starts_with("reduce.async.bulk.") => {
                 self.bulk(rest, operands)
             }
-            "prefetch" if rest == "tensormap" || rest.ends_with(".tensormap") => {
-                self.prefetch_map(operands)
-            }
+            "prefetch" if rest == "tensormap" || rest.ends_with(".tensormap") => self.prefetch_map(operands),
             "createpolicy" => self.cache_policy(operands),
             "griddepcontrol" if rest == "wait" || rest == "launch_dependents" => Ok(()),
             "prefetch" | "prefetchu" | "discard" | "applypriority" => Ok(()),

@@ -182,7 +182,15 @@ impl<'a> Parser<'a> {
                 Token::Punct(b';') => {
                     let body = None;
                     return Ok(Function {
-                        name, entry, results, params, body, max_threads, blocks, max_registers, line
+                        name,
+                        entry,
+                        results,
+                        params,
+                        body,
+                        max_threads,
+                        blocks,
+                        max_registers,
+                        line,
                     });
                 }
                 Token::Punct(b'{') => break,
@@ -199,7 +207,11 @@ impl<'a> Parser<'a> {
         while self.is(b',') {
             size = size.saturating_mul(self.small()?);
         }
-        if size == 1 { Ok(()) } else { Err(Problem::unknown(line, "clusters of more than one block are not emulated")) }
+        if size == 1 {
+            Ok(())
+        } else {
+            Err(Problem::unknown(line, "clusters of more than one block are not emulated"))
+        }
     }
 
     fn body(&mut self) -> Parsed<Vec<Statement<'a>>> {

@@ -29,7 +29,8 @@ impl<'a> Lower<'a> {
     }
 
     fn warpgroup_multiply(&mut self, rest: &str, operands: &[Operand<'a>]) -> Lowered<()> {
-        let unknown = |lower: &Self| lower.unknown(format!("'wgmma.mma_async.sync.aligned.{rest}' of this form"));
+        let unknown =
+            |lower: &Self| lower.unknown(format!("'wgmma.mma_async.sync.aligned.{rest}' of this form"));
         let Some((size, types)) = rest.split_once('.') else { return unknown(self) };
         let numbers = size.strip_prefix("m64n").and_then(|size| size.split_once('k'));
         let Some((columns, depth)) = numbers else { return unknown(self) };
@@ -54,7 +55,8 @@ impl<'a> Lower<'a> {
         if depth != wanted || !fits || integer && columns > 32 && !columns.is_multiple_of(16) {
             return unknown(self);
         }
-        let (Some(Operand::Vector(sums)), [a, b, adds, flags @ ..]) = (operands.first(), operands.get(1..).unwrap_or(&[]))
+        let (Some(Operand::Vector(sums)), [a, b, adds, flags @ ..]) =
+            (operands.first(), operands.get(1..).unwrap_or(&[]))
         else {
             return self.error("Unexpected number of arguments for 'wgmma.mma_async'");
         };
@@ -117,7 +119,11 @@ impl<'a> Lower<'a> {
         loop {
             let before = slots.len();
             for (inst, signature) in self.insts.iter().zip(&self.signatures) {
-                if signature.moves && signature.s[0] == Class::W && signature.d[0] == Class::W && slots.contains(&inst.s[0]) {
+                if signature.moves
+                    && signature.s[0] == Class::W
+                    && signature.d[0] == Class::W
+                    && slots.contains(&inst.s[0])
+                {
                     slots.insert(inst.d[0]);
                 }
             }

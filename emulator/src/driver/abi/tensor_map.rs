@@ -4,8 +4,8 @@ use super::super::card;
 use super::super::state::state;
 use super::super::status::*;
 use super::super::tensor_maps::{self, Request};
-use super::types::*;
 use super::plain;
+use super::types::*;
 use crate::exec::tensor_map::{Pixels, TensorMap};
 use std::ffi::{c_int, c_uint};
 
@@ -21,7 +21,11 @@ fn encode(
             return Err(NOT_SUPPORTED);
         }
         let map = make(request.rank.min(5) as usize)?;
-        map.words().iter().flat_map(|word| word.to_ne_bytes()).enumerate().for_each(|(n, byte)| to.set(n, byte));
+        map.words()
+            .iter()
+            .flat_map(|word| word.to_ne_bytes())
+            .enumerate()
+            .for_each(|(n, byte)| to.set(n, byte));
         Ok(())
     })
 }
@@ -43,7 +47,8 @@ pub extern "C" fn cuTensorMapEncodeTiled(
     fill: c_int,
 ) -> Status {
     let address = address as u64;
-    let request = Request { map: map.address(), data_type, rank, address, interleave, swizzle, promotion, fill };
+    let request =
+        Request { map: map.address(), data_type, rank, address, interleave, swizzle, promotion, fill };
     encode("cuTensorMapEncodeTiled", map, &request, |rank| {
         let strides = strides.list(rank.saturating_sub(1))?;
         tensor_maps::tiled(&request, &dims.list(rank)?, &strides, &boxed.list(rank)?, &steps.list(rank)?)
@@ -70,7 +75,8 @@ pub extern "C" fn cuTensorMapEncodeIm2col(
     fill: c_int,
 ) -> Status {
     let address = address as u64;
-    let request = Request { map: map.address(), data_type, rank, address, interleave, swizzle, promotion, fill };
+    let request =
+        Request { map: map.address(), data_type, rank, address, interleave, swizzle, promotion, fill };
     encode("cuTensorMapEncodeIm2col", map, &request, |rank| {
         let corner = |values: Array<c_int>| -> Outcome<[i32; 3]> {
             let values = values.list(rank.saturating_sub(2))?;
