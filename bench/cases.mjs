@@ -5,7 +5,7 @@
  * @property {string} name
  * @property {string} op                            an op of the package, or 'upload', 'download'
  * @property {number[][]} inputs                    dims of the required operands
- * @property {'float32' | 'float64'} type
+ * @property {'float32' | 'float64' | 'float16' | 'bfloat16'} type
  * @property {Record<string, unknown>} [options]
  * @property {Record<string, number[]>} [operands]  dims of tensors given as options
  * @property {'pinned' | 'plain'} [memory]          host memory of a copy

@@ -1,13 +1,13 @@
 // Operands of a case: seeded random values, on the device that is measured.
 
 const BLOCK = 1_048_573;
-const ARRAYS = { float32: Float32Array, float64: Float64Array };
+const BYTES = { float32: 4, float64: 8, float16: 2, bfloat16: 2 };
 
 /** @param {number[]} dims */
 export const sizeOf = (dims) => dims.reduce((product, dim) => product * dim, 1);
 
-/** @param {'float32' | 'float64'} type */
-export const bytesPerElement = (type) => ARRAYS[type].BYTES_PER_ELEMENT;
+/** @param {Case['type']} type */
+export const bytesPerElement = (type) => BYTES[type];
 
 /** Normal values (Box and Muller) from a linear congruential generator. */
 function fillRandom(/** @type {Float32Array | Float64Array} */ array, seed = 1) {
@@ -48,9 +48,8 @@ export function randomise(array, seed) {
 export async function makeOperands({ Tensor }, one, device) {
   let seed = 0;
   const make = async (/** @type {number[]} */ dims) => {
-    const data = randomise(new ARRAYS[one.type](sizeOf(dims)), ++seed);
-    const onHost = new Tensor(one.type, data, dims);
-    return onHost.to(device);
+    const numbers = one.type === 'float64' ? new Float64Array(sizeOf(dims)) : new Float32Array(sizeOf(dims));
+    return new Tensor(randomise(numbers, ++seed), dims).to({ type: one.type, device });
   };
   /** @type {Tensor[]} */
   const inputs = [];

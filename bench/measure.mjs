@@ -64,8 +64,8 @@ async function timeOp(api, one, { device, once, deviceTimer }) {
 async function timeUpload(api, one, { device, once }) {
   const [dims] = one.inputs;
   const length = sizeOf(dims);
-  const data = randomise(one.memory === 'pinned' ? api.allocPinned(one.type, length) : new Float32Array(length));
-  const onHost = new api.Tensor(one.type, data, dims);
+  const data = randomise(one.memory === 'pinned' ? api.allocPinned('float32', length) : new Float32Array(length));
+  const onHost = new api.Tensor('float32', data, dims);
   const call = async () => {
     const copy = await onHost.to(device);
     if (copy !== onHost) copy.dispose();

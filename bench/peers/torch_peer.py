@@ -126,6 +126,11 @@ def layer_norm_forms(torch, inputs, options, operands):
     yield "layer_norm", lambda: torch.nn.functional.layer_norm(x, shape, operands["scale"], operands["bias"])
 
 
+def cast_forms(torch, inputs, options, operands):
+    dtype = getattr(torch, options["to"])
+    yield "to", lambda: inputs[0].to(dtype)
+
+
 def plain(name, function):
     def forms(torch, inputs, options, operands):
         yield name, lambda: function(torch)(*inputs)
@@ -139,6 +144,7 @@ FORMS = {
     "median": median_forms,
     "softmax": softmax_forms,
     "layerNorm": layer_norm_forms,
+    "cast": cast_forms,
     "relu": plain("relu", lambda torch: torch.relu),
     "gelu": plain("gelu", lambda torch: torch.nn.functional.gelu),
     "silu": plain("silu", lambda torch: torch.nn.functional.silu),

@@ -1,3 +1,5 @@
+import { bytesPerElement } from '../inputs.mjs';
+
 /** @typedef {import('../cases.mjs').Case} Case */
 
 /** Least speed beside cuBLAS in float32, by size. */
@@ -19,7 +21,7 @@ const barOf = (bars, n) => (bars.has(n) ? { of: 'peer', least: Number(bars.get(n
  * @returns {Case}
  */
 function product(m, n, k, { transB = false, type = 'float32', precision, ...more } = {}) {
-  const size = type === 'float32' ? 4 : 8;
+  const size = bytesPerElement(type);
   const shape = m === n && n === k ? `${n}` : `${m} x ${n} x ${k}`;
   return {
     name: `${type} ${shape}${transB ? ' B transposed' : ''}${precision ? `, precision ${precision}` : ''}`,
