@@ -16,6 +16,8 @@ async function compile(project) {
 
 test('files of users compile under strict, as ES module and as CommonJS', () => compile('__test__/types'));
 
+test('a file of a user whose library knows Float16Array compiles', () => compile('__test__/types/esnext'));
+
 test('the typings name exactly what the package exports', async () => {
   const names = Object.keys(createRequire(import.meta.url)('../index.js'));
   const folder = join(root, '__test__/types/generated');
