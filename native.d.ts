@@ -131,8 +131,10 @@ export interface GpuStatus {
 export interface How {
   /** Whether plain arrays were taken over and are out of every script's reach. */
   transfer: boolean
-  /** Time that many runs on the device instead of giving the result. */
+  /** Time the call on the device so often instead of giving the result. */
   repeats?: number
+  /** Runs that follow each other each time; 1 when left out. */
+  runs?: number
 }
 
 /** One operand: bytes of a typed array or a device tensor, with its type and dims. */
@@ -179,6 +181,8 @@ export interface MemoryStats {
   limit: number
   /** Number of blocks in use. */
   allocations: number
+  /** Part of `used`: forms of operands that were used more than once. */
+  prepared: number
 }
 
 /** A tensor argument of an op. */

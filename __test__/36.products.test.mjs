@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { matmul } from '../index.mjs';
+import { Tensor, devices, matmul, memoryStats, trimMemory } from '../index.mjs';
 import { device, requireDevice } from './helpers/device.mjs';
 import { fillArray, generator, hash } from './helpers/random.mjs';
 import { differences } from './helpers/tolerance.mjs';
@@ -149,4 +149,74 @@ test('the same product gives the same bits', async () => {
       assert.equal(Buffer.compare(Buffer.from(whole.buffer), Buffer.from(other.buffer)), 0);
     }
   }
+});
+
+/** Weights and what they are multiplied by; the last ones hold numbers that do not suit the tensor cores. */
+const inputsOf = (m, k) => [
+  filled([m, k], 'uniform', 1),
+  filled([m, k], 'normal', 2),
+  filled([m, k], at({ 77: NaN, 5000: Infinity }), 3),
+  filled([m, k], power, 4),
+  filled([m, k], 'uniform', 5),
+];
+
+const sameBits = (one, other) => Buffer.compare(Buffer.from(one.buffer), Buffer.from(other.buffer)) === 0;
+
+/** Whether this device keeps what it makes of weights. */
+const keeps = () => devices().find(({ id }) => id === `${device}:0` || id === device)?.computeCapability === '9.0';
+
+for (const [what, fill, options] of [
+  ['any numbers', 'normal', {}],
+  ['numbers that lie along k', 'uniform', { transB: true }],
+  ['NaN', at({ 4711: NaN }), {}],
+  ['numbers of any size', power, {}],
+]) {
+  test(`weights of ${what} that meet one input after the other give what new ones give`, async () => {
+    const [m, n, k] = [512, 1024, 768];
+    const dims = options.transB ? [n, k] : [k, n];
+    const data = filled(dims, fill, 6);
+    const before = memoryStats(device).prepared;
+    const weights = await new Tensor('float32', data, dims).to(device);
+    for (const x of inputsOf(m, k)) {
+      const input = await new Tensor('float32', x, [m, k]).to(device);
+      const fresh = await new Tensor('float32', data, dims).to(device);
+      const [kept, made] = await Promise.all([matmul(input, weights, options), matmul(input, fresh, options)]);
+      assert.ok(sameBits(await kept.getData(), await made.getData()));
+      for (const tensor of [input, fresh, kept, made]) tensor.dispose();
+    }
+    assert.equal(memoryStats(device).prepared > before, keeps());
+    weights.dispose();
+    await settled();
+    assert.equal(memoryStats(device).prepared, before);
+  });
+}
+
+/** Waits until calls that have settled let go of what they held. */
+const settled = async () => {
+  const tiny = await new Tensor('float32', new Float32Array(1), [1]).to(device);
+  await tiny.getData();
+  tiny.dispose();
+};
+
+test('prepared weights go with trimMemory and with the tensor, also while a call runs', async () => {
+  const [m, n, k] = [512, 1024, 768];
+  const data = filled([k, n], 'normal', 7);
+  const weights = await new Tensor('float32', data, [k, n]).to(device);
+  const inputs = await Promise.all(inputsOf(m, k).map((x) => new Tensor('float32', x, [m, k]).to(device)));
+  const run = async () => {
+    const results = await Promise.all(inputs.map((x) => matmul(x, weights)));
+    return Promise.all(results.map((result) => result.getData()));
+  };
+  const first = await run();
+  trimMemory(device);
+  assert.equal(memoryStats(device).prepared, 0);
+  const second = await run();
+  // All calls are queued before the weights are disposed of.
+  const pending = inputs.map((x) => matmul(x, weights));
+  weights.dispose();
+  const third = await Promise.all(pending.map(async (call) => (await call).getData()));
+  for (const [index, result] of first.entries()) assert.ok(sameBits(result, second[index]) && sameBits(result, third[index]));
+  await settled();
+  assert.equal(memoryStats(device).prepared, 0);
+  for (const tensor of inputs) tensor.dispose();
 });

@@ -8,6 +8,7 @@
  * @property {'float32' | 'float64' | 'float16' | 'bfloat16'} type
  * @property {Record<string, unknown>} [options]
  * @property {Record<string, number[]>} [operands]  dims of tensors given as options
+ * @property {number} [constant]                    the operand that stays the same between calls, as weights do
  * @property {'pinned' | 'plain'} [memory]          host memory of a copy
  * @property {{ flops?: number, bytes?: number }} work  of one call
  * @property {number} [sampleMs]                    milliseconds of one of the nine samples (default 20): more where a GPU slows down under load

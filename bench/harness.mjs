@@ -62,15 +62,15 @@ export async function timeOnHost(call, { inFlight, once }) {
 }
 
 /**
- * Time of one call by the device's events.
- * @param {(repeats: number) => Promise<number[]>} measure  milliseconds of each of so many calls
+ * Time of one call by the device's events, over calls that follow each other, as the peer is timed.
+ * @param {(repeats: number, runs: number) => Promise<number[]>} measure  milliseconds of one of `runs` calls, so often
  * @param {{ once: boolean, sampleMs?: number }} options
  * @returns {Promise<Timing>}
  */
 export async function timeOnDevice(measure, { once, sampleMs = SAMPLE_MS }) {
-  if (once) return timingOf(await measure(1), 'device');
-  const perCall = median(await measure(5));
-  await measure(Math.min(MOST_CALLS, Math.max(1, Math.ceil(WARM_UP_MS / perCall))));
-  const repeats = Math.min(MOST_CALLS, Math.max(11, Math.ceil(SAMPLES * sampleMs / perCall)));
-  return timingOf(await measure(repeats), 'device');
+  if (once) return timingOf(await measure(1, 1), 'device');
+  const perCall = median(await measure(5, 1));
+  const runs = (/** @type {number} */ ms) => Math.min(MOST_CALLS, Math.ceil(ms / perCall));
+  await measure(1, runs(WARM_UP_MS));
+  return timingOf(await measure(SAMPLES, runs(sampleMs)), 'device');
 }

@@ -8,7 +8,7 @@ const IN_FLIGHT = { least: 2, most: 16, bytes: 2 ** 30 };
  * @typedef {import('./cases.mjs').Case} Case
  * @typedef {import('./harness.mjs').Timing} Timing
  * @typedef {typeof import('../index.mjs')} Api
- * @typedef {(op: string, inputs: unknown[], options: Record<string, unknown>, repeats: number) => Promise<number[]>} DeviceTimer
+ * @typedef {(op: string, inputs: unknown[], options: Record<string, unknown>, repeats: number, runs: number) => Promise<number[]>} DeviceTimer
  * @typedef {import('../index.mjs').Device} Device
  */
 
@@ -48,16 +48,29 @@ async function timeOp(api, one, { device, once, deviceTimer }) {
   const { inputs, operands, dispose } = await makeOperands(api, one, device);
   const options = { ...one.options, ...operands };
   const op = /** @type {Record<string, Function>} */ (/** @type {unknown} */ (api))[one.op];
+  if (one.constant !== undefined) await meetAnother(api, one, device, inputs);
   try {
     const call = await timeOnHost(async () => (await op(...inputs, options)).dispose(), {
       inFlight: inFlightFor(one, device),
       once,
     });
     if (device === 'cpu' || !deviceTimer) return { call };
-    return { call, device: await timeOnDevice((repeats) => deviceTimer(one.op, inputs, options, repeats), { once, sampleMs: one.sampleMs }) };
+    return { call, device: await timeOnDevice((repeats, runs) => deviceTimer(one.op, inputs, options, repeats, runs), { once, sampleMs: one.sampleMs }) };
   } finally {
     dispose();
   }
+}
+
+/**
+ * Uses the constant operand with other partners once, after which its prepared form is kept.
+ * @param {Api} api @param {Case} one @param {Device} device @param {import('../index.mjs').Tensor[]} inputs
+ */
+async function meetAnother(api, one, device, inputs) {
+  const others = await makeOperands(api, one, device);
+  const op = /** @type {Record<string, Function>} */ (/** @type {unknown} */ (api))[one.op];
+  const mixed = others.inputs.map((other, index) => (index === one.constant ? inputs[index] : other));
+  (await op(...mixed, { ...one.options, ...others.operands })).dispose();
+  others.dispose();
 }
 
 /** @param {Api} api @param {Case} one @param {{ device: Device, once: boolean }} options */

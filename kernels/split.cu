@@ -1,78 +1,99 @@
-// levels: sm_75
+// levels: sm_90a
 // Prepares float32 matrices for products by float16 (common/split.cuh): planes hi and lo, [matrix][2][row][pitch] with k
-// contiguous, an exponent for each row, and the operand's range. Two operands in one launch, each with its own blocks.
-// split_f32_first: operands whose k is contiguous, whole (a warp a row for k <= 1024, else a block); of the others the
-// largest magnitudes of chunks of k, [matrix][chunk][row], 128 rows a block. split_f32_second: those others, transposed;
-// 64 rows by 128 of k a block. 256 threads, grid.x = the blocks of both.
+// contiguous, an exponent for each row, and the operand's range. One launch for up to two operands, each with its own
+// blocks; every operand is read once from memory.
+// split_f32: an operand whose k is contiguous takes `width` threads a row (32 to 256, a power of two). One whose rows lie
+// side by side is turned: a cluster of blocks a panel of 16 rows, `width` of k a block, whose largest values the blocks
+// exchange. 256 threads, grid.x = the blocks of both, each a multiple of the cluster, cluster.x = 1 to 8.
+#include "common/hopper.cuh"
 #include "common/split.cuh"
 
-enum : unsigned { OPERAND_TRANSPOSE = 1, OPERAND_VECTOR = 2, OPERAND_HI_ONLY = 4 };
+enum : unsigned { OPERAND_TURNED = 1, OPERAND_VECTOR = 2, OPERAND_HI_ONLY = 4 };
 
 struct SplitOperand {
-    // rows of A or columns of B; blocks of this launch; chunk = values of k whose largest is found together.
-    unsigned rows, k, pitch, flags, matrices, blocks, chunk, chunks, epoch;
+    // rows of A or columns of B; blocks of this launch.
+    unsigned rows, k, pitch, flags, matrices, blocks, width, epoch;
     Wide ld, matrix;
 };
 
 struct SplitPair {
-    SplitOperand a, b;
+    SplitOperand operand[2];
 };
 
-WW_INLINE unsigned short half_bits(float x) {
-    unsigned short h;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
-    return h;
-}
+// What one launch makes of an operand.
+struct SplitTarget {
+    unsigned short *planes;
+    int *exponents;
+    unsigned long long *range;
+};
 
-WW_INLINE float half_value(unsigned short h) {
-    float x;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
-    return x;
-}
+constexpr unsigned PANEL = 16, PANEL_LANES = PANEL / 4, PANEL_STEP = 256 / PANEL_LANES * 8;
 
 WW_INLINE unsigned magnitude(float x) { return __float_as_uint(x) & 0x7fffffffu; }
 
-WW_INLINE unsigned warp_largest(unsigned v) {
-#pragma unroll
-    for (int d = 16; d > 0; d >>= 1) {
-        const unsigned other = __shfl_xor_sync(0xffffffffu, v, d);
-        v = other > v ? other : v;
+// Largest magnitude, and the smallest but zero, less one.
+struct Extent {
+    unsigned largest = 0, least = ~0u;
+    WW_INLINE void see(float x) {
+        const unsigned m = magnitude(x);
+        largest = max(largest, m);
+        least = min(least, m - 1);
     }
-    return v;
+};
+
+// Scales a row of exponent e. What becomes of a special row does not matter: nothing reads it.
+struct Scale {
+    float first, second;
+    WW_INLINE Scale(int e) : first(power_of_two(-e >> 1)), second(power_of_two(-e - (-e >> 1))) {}
+    WW_INLINE float operator()(float x) const { return __fmul_rn(__fmul_rn(x, first), second); }
+    // Whether a magnitude less one, as Extent keeps it, is tiny.
+    WW_INLINE bool tiny(unsigned least) const { return least != ~0u && (*this)(__uint_as_float(least + 1)) < 0x1p-15f; }
+};
+
+// Two values to a word of each plane.
+WW_INLINE void split_two(const Scale &scale, float x, float y, unsigned &hi, unsigned &lo) {
+    const float v = scale(x), w = scale(y);
+    float hv, hw;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(hi) : "f"(w), "f"(v));
+    asm("{\n.reg .b16 a, b;\nmov.b32 {a, b}, %2;\ncvt.f32.f16 %0, a;\ncvt.f32.f16 %1, b;\n}" : "=f"(hv), "=f"(hw) : "r"(hi));
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(lo) : "f"(__fmul_rn(__fsub_rn(w, hw), SPLIT_LOW)), "f"(__fmul_rn(__fsub_rn(v, hv), SPLIT_LOW)));
 }
+
+// Collects what a block finds for the operand's range.
+struct Found {
+    unsigned *words;
+    WW_INLINE explicit Found(unsigned *shared) : words(shared) {
+        if (threadIdx.x < 3) words[threadIdx.x] = 0;
+    }
+    WW_INLINE void raise(int which, unsigned value) {
+        const unsigned most = __reduce_max_sync(0xffffffffu, value);
+        if ((threadIdx.x & 31) == 0 && most) atomicMax(words + which, most);
+    }
+    WW_INLINE void publish(unsigned long long *range, unsigned epoch) {
+        __syncthreads();
+        if (threadIdx.x < 3 && words[threadIdx.x]) Range::raise(range, threadIdx.x, epoch, words[threadIdx.x]);
+    }
+};
+
+// A row's exponent as its operand's range keeps it.
+WW_INLINE unsigned biased(int e) { return (unsigned)(e + SPLIT_BIAS); }
 
 // Whether a row's values matter to the guard: rows of zeros give zeros, and special ones are computed again.
 WW_INLINE bool split_counts(unsigned largest) { return largest != 0 && largest < 0x7f800000u; }
 
-// Two values to a word of each plane. tiny and defect as common/split.cuh defines them.
-struct Splitter {
-    int n;
-    bool dead, tiny = false;
-    unsigned defect = 0;
+// Stores where asked to; as one predicated instruction, since a branch would double the code around it.
+WW_INLINE void store_if(bool want, void *to, uint2 v) {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %0, 0;\n@p st.global.v2.u32 [%1], {%2, %3};\n}" ::"r"((unsigned)want), "l"(to), "r"(v.x), "r"(v.y) : "memory");
+}
 
-    WW_INLINE Splitter(int e) : n(e >= SPLIT_SPECIAL ? 0 : -e), dead(e >= SPLIT_SPECIAL) {}
+WW_INLINE void store_if(bool want, void *to, uint4 v) {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %0, 0;\n@p st.global.v4.u32 [%1], {%2, %3, %4, %5};\n}" ::"r"((unsigned)want), "l"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
 
-    WW_INLINE unsigned short one(float x, unsigned short &lo) {
-        const float v = dead ? 0.0f : scale_by(x, n);
-        const unsigned short hi = half_bits(v);
-        lo = half_bits(__fmul_rn(__fsub_rn(v, half_value(hi)), SPLIT_LOW));
-        tiny |= x != 0.0f && !dead && fabsf(v) < 0x1p-15f;
-        defect += fabsf(v) < 64.0f;
-        return hi;
-    }
-
-    WW_INLINE void two(float x, float y, unsigned &hi, unsigned &lo) {
-        unsigned short lx, ly;
-        const unsigned hx = one(x, lx), hy = one(y, ly);
-        hi = hx | hy << 16;
-        lo = lx | (unsigned)ly << 16;
-    }
-};
-
-// Four values at k, zeros beyond the end.
-WW_INLINE void load_four(float (&v)[4], const float *row, unsigned k, unsigned end, bool vectors) {
-    if (vectors && k + 4 <= end) {
-        const float4 q = *(const float4 *)(row + k);
+// Four values at k. Without vectors some may lie beyond the end and are zeros.
+template <bool VECTORS> WW_INLINE void load_four(float (&v)[4], const float *row, unsigned k, unsigned end) {
+    if (VECTORS) {
+        const float4 q = k < end ? *(const float4 *)(row + k) : make_float4(0, 0, 0, 0);
         v[0] = q.x, v[1] = q.y, v[2] = q.z, v[3] = q.w;
     } else {
 #pragma unroll
@@ -80,211 +101,248 @@ WW_INLINE void load_four(float (&v)[4], const float *row, unsigned k, unsigned e
     }
 }
 
-WW_INLINE void store_four(Splitter &split, const float (&v)[4], unsigned short *hi, unsigned short *lo, bool hi_only) {
+WW_INLINE void store_four(const Scale &scale, float (&v)[4], unsigned short *hi, unsigned short *lo, bool hi_only) {
     uint2 h, l;
-    split.two(v[0], v[1], h.x, l.x);
-    split.two(v[2], v[3], h.y, l.y);
-    *(uint2 *)hi = h;
-    if (!hi_only) *(uint2 *)lo = l;
+    split_two(scale, v[0], v[1], h.x, l.x);
+    split_two(scale, v[2], v[3], h.y, l.y);
+    store_if(true, hi, h);
+    store_if(!hi_only, lo, l);
 }
 
-// A row by GROUP threads; the first 32 values of each thread stay in registers, longer rows are read again.
-template <int GROUP>
-WW_INLINE void split_row(const float *x, unsigned short *planes, int *exponents, unsigned long long *range, const SplitOperand &o, unsigned block) {
-    constexpr int HELD = 8, STEP = GROUP * 4;
-    __shared__ unsigned shared[8];
-    const unsigned lane = threadIdx.x % GROUP;
-    const unsigned index = block * (256 / GROUP) + threadIdx.x / GROUP, matrix = index / o.rows, row = index - matrix * o.rows;
-    const bool live = matrix < o.matrices;
-    const bool vectors = o.flags & OPERAND_VECTOR, hi_only = o.flags & OPERAND_HI_ONLY;
-    const unsigned end = live ? o.k : 0;
+// A row by `width` threads; the first 32 values of each thread stay in registers, longer rows are read again.
+template <bool VECTORS> WW_INLINE void split_straight(const float *x, const SplitTarget &to, const SplitOperand &o, unsigned block) {
+    constexpr int HELD = 8;
+    __shared__ unsigned shared[8], words[3];
+    Found found(words);
+    const unsigned tid = threadIdx.x, width = o.width, lane = tid & (width - 1), warps = width / 32;
+    const unsigned index = block * (256 / width) + tid / width, matrix = index / o.rows, row = index - matrix * o.rows;
+    const bool live = matrix < o.matrices, hi_only = o.flags & OPERAND_HI_ONLY;
+    const unsigned end = live ? o.k : 0, step = width * 4;
     const float *from = x + matrix * o.matrix.get() + row * o.ld.get();
     float held[HELD][4];
-    unsigned largest = 0;
+    Extent extent;
 #pragma unroll
-    for (int i = 0; i < HELD; ++i) load_four(held[i], from, i * STEP + lane * 4, end, vectors);
+    for (int i = 0; i < HELD; ++i) load_four<VECTORS>(held[i], from, i * step + lane * 4, end);
 #pragma unroll
     for (int i = 0; i < HELD; ++i)
 #pragma unroll
-        for (int j = 0; j < 4; ++j) largest = max(largest, magnitude(held[i][j]));
-    for (unsigned k = HELD * STEP + lane * 4; k < end; k += STEP) {
+        for (int j = 0; j < 4; ++j) extent.see(held[i][j]);
+#pragma unroll 1
+    for (unsigned k = HELD * step + lane * 4; k < end; k += step) {
         float v[4];
-        load_four(v, from, k, end, vectors);
+        load_four<VECTORS>(v, from, k, end);
 #pragma unroll
-        for (int j = 0; j < 4; ++j) largest = max(largest, magnitude(v[j]));
+        for (int j = 0; j < 4; ++j) extent.see(v[j]);
     }
-    largest = warp_largest(largest);
-    if (GROUP > 32) {
-        if ((threadIdx.x & 31) == 0) shared[threadIdx.x >> 5] = largest;
-        __syncthreads();
-#pragma unroll
-        for (int i = 0; i < 8; ++i) largest = max(largest, shared[i]);
-    }
-    if (!live) return;
+    unsigned largest = __reduce_max_sync(0xffffffffu, extent.largest);
+    if ((tid & 31) == 0) shared[tid >> 5] = largest;
+    __syncthreads();
+#pragma unroll 1
+    for (unsigned w = 0; w < warps; ++w) largest = max(largest, shared[(tid >> 5 & ~(warps - 1)) + w]);
     const int e = split_exponent(largest);
-    Splitter split(e);
-    unsigned short *hi = planes + (2ull * matrix * o.rows + row) * o.pitch, *lo = hi + (unsigned long long)o.rows * o.pitch;
+    const Scale scale(e);
+    unsigned short *hi = to.planes + (2ull * matrix * o.rows + row) * o.pitch + lane * 4, *lo = hi + (unsigned long long)o.rows * o.pitch;
     unsigned defect = 0;
-#pragma unroll
-    for (int i = 0; i < HELD; ++i) {
-        const unsigned k = i * STEP + lane * 4;
-        if (k < end) store_four(split, held[i], hi + k, lo + k, hi_only);
-        if (i == 0) defect = lane < 32 ? split.defect : 0;
-    }
-    for (unsigned k = HELD * STEP + lane * 4; k < end; k += STEP) {
-        float v[4];
-        load_four(v, from, k, end, vectors);
-        store_four(split, v, hi + k, lo + k, hi_only);
-    }
-    const bool tiny = __any_sync(0xffffffffu, split.tiny);
-    if (tiny && (threadIdx.x & 31) == 0) Range::raise(range, Range::TINY, o.epoch, 1);
     if (lane < 32) {
-        // Values past the end were counted as zeros.
-        if (end < SPLIT_WINDOW) {
-            const unsigned k = lane * 4, over = k >= end ? 0 : k + 4 > end ? k + 4 - end : 0;
-            defect -= over;
-        }
 #pragma unroll
-        for (int d = 16; d > 0; d >>= 1) defect += __shfl_xor_sync(0xffffffffu, defect, d);
-        if (lane == 0) {
-            exponents[index] = e;
-            Range::raise(range, Range::EXPONENT, o.epoch, (unsigned)(e + SPLIT_BIAS));
-            if (split_counts(largest)) Range::raise(range, Range::DEFECT, o.epoch, defect);
-        }
-    }
-}
-
-// Rows contiguous: the largest magnitudes of 128 rows over a chunk of k.
-WW_INLINE void largest_of_chunk(const float *x, unsigned *partial, const SplitOperand &o, unsigned block) {
-    __shared__ unsigned shared[8][128];
-    const unsigned panels = (o.rows + 127) / 128, panel = block % panels, chunk = block / panels % o.chunks, matrix = block / panels / o.chunks;
-    const unsigned lane = threadIdx.x & 31, warp = threadIdx.x >> 5, first = panel * 128, begin = chunk * o.chunk;
-    const unsigned end = o.k - begin < o.chunk ? o.k : begin + o.chunk;
-    const bool vectors = (o.flags & OPERAND_VECTOR) && first + 128 <= o.rows;
-    const unsigned step = vectors ? 1 : 32, at = vectors ? lane * 4 : lane;
-    unsigned largest[4] = {};
-    const float *from = x + matrix * o.matrix.get() + first;
-    if (vectors) {
-#pragma unroll 8
-        for (unsigned k = begin + warp; k < end; k += 8) {
-            const float4 q = *(const float4 *)(from + k * o.ld.get() + at);
-            largest[0] = max(largest[0], magnitude(q.x));
-            largest[1] = max(largest[1], magnitude(q.y));
-            largest[2] = max(largest[2], magnitude(q.z));
-            largest[3] = max(largest[3], magnitude(q.w));
-        }
-    } else {
-#pragma unroll 4
-        for (unsigned k = begin + warp; k < end; k += 8)
-#pragma unroll
-            for (int j = 0; j < 4; ++j)
-                if (first + at + j * 32 < o.rows) largest[j] = max(largest[j], magnitude(from[k * o.ld.get() + at + j * 32]));
+        for (int j = 0; j < 4; ++j) defect += lane * 4 + j < end && fabsf(scale(held[0][j])) < 64.0f;
+        defect = __reduce_add_sync(0xffffffffu, defect);
     }
 #pragma unroll
-    for (int j = 0; j < 4; ++j) shared[warp][at + j * step] = largest[j];
-    __syncthreads();
-    const unsigned r = threadIdx.x;
-    if (r >= 128 || first + r >= o.rows) return;
-    unsigned all = 0;
-#pragma unroll
-    for (int w = 0; w < 8; ++w) all = max(all, shared[w][r]);
-    partial[((unsigned long long)matrix * o.chunks + chunk) * o.rows + first + r] = all;
+    for (int i = 0; i < HELD; ++i)
+        if (i * step + lane * 4 < end) store_four(scale, held[i], hi + i * step, lo + i * step, hi_only);
+#pragma unroll 1
+    for (unsigned at = HELD * step; at + lane * 4 < end; at += step) {
+        float v[4];
+        load_four<VECTORS>(v, from, at + lane * 4, end);
+        store_four(scale, v, hi + at, lo + at, hi_only);
+    }
+    if (live && lane == 0) to.exponents[index] = e;
+    found.raise(Range::EXPONENT, live && lane == 0 ? biased(e) : 0);
+    found.raise(Range::TINY, live && scale.tiny(extent.least));
+    found.raise(Range::DEFECT, live && lane == 0 && split_counts(largest) ? defect : 0);
+    found.publish(to.range, o.epoch);
 }
 
-WW_INLINE void split_first(const float *x, unsigned short *planes, int *exponents, unsigned *partial, unsigned long long *range, const SplitOperand &o, unsigned block) {
-    if (o.flags & OPERAND_TRANSPOSE)
-        largest_of_chunk(x, partial, o, block);
-    else if (o.k <= 1024)
-        split_row<32>(x, planes, exponents, range, o, block);
-    else
-        split_row<256>(x, planes, exponents, range, o, block);
-}
+// K values of k by four rows that lie side by side, of which `rows` are there.
+template <bool VECTORS, int K = 8> struct Patch {
+    float v[K][4];
 
-// 64 rows by 128 of k, read along the rows, written along k. In shared memory the row index is turned by k / 8, so that
-// 16 groups of 8 k and two rows meet 32 banks.
-WW_INLINE void split_second(const float *x, unsigned short *planes, int *exponents, const unsigned *partial, unsigned long long *range, const SplitOperand &o, unsigned block) {
-    __shared__ __align__(16) float tile[128 * 64];
-    __shared__ unsigned largest[64];
-    const unsigned tid = threadIdx.x, panels = (o.rows + 63) / 64, steps = (o.k + 127) / 128;
-    const unsigned step = block % steps, panel = block / steps % panels, matrix = block / steps / panels;
-    const unsigned first = panel * 64, k0 = step * 128, r4 = (tid & 15) * 4;
-    const bool vectors = (o.flags & OPERAND_VECTOR) && first + 64 <= o.rows, hi_only = o.flags & OPERAND_HI_ONLY;
-    const float *from = x + matrix * o.matrix.get() + first + r4;
-    float v[8][4];
+    WW_INLINE void load(const float *from, long long ld, unsigned k, unsigned end, unsigned rows) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-        const unsigned k = k0 + i * 16 + (tid >> 4);
-        const unsigned left = k >= o.k || first + r4 >= o.rows ? 0 : vectors ? 4 : o.rows - first - r4;
-        if (vectors && left) {
-            const float4 q = *(const float4 *)(from + k * o.ld.get());
-            v[i][0] = q.x, v[i][1] = q.y, v[i][2] = q.z, v[i][3] = q.w;
-        } else {
+        for (int i = 0; i < K; ++i, from += ld) {
+            if (VECTORS) {
+                const float4 q = k + i < end ? *(const float4 *)from : make_float4(0, 0, 0, 0);
+                v[i][0] = q.x, v[i][1] = q.y, v[i][2] = q.z, v[i][3] = q.w;
+            } else {
 #pragma unroll
-            for (unsigned j = 0; j < 4; ++j) v[i][j] = j < left ? from[k * o.ld.get() + j] : 0.0f;
+                for (unsigned j = 0; j < 4; ++j) v[i][j] = k + i < end && j < rows ? from[j] : 0.0f;
+            }
         }
     }
-    if (tid < 64) {
+
+    WW_INLINE void see(Extent (&extent)[4]) const {
+#pragma unroll
+        for (int i = 0; i < K; ++i)
+#pragma unroll
+            for (int j = 0; j < 4; ++j) extent[j].see(v[i][j]);
+    }
+
+    // Row j along k.
+    WW_INLINE void store(int j, const Scale &scale, unsigned short *hi, unsigned short *lo, bool hi_only) {
+        uint4 h, l;
+        split_two(scale, v[0][j], v[1][j], h.x, l.x);
+        split_two(scale, v[2][j], v[3][j], h.y, l.y);
+        split_two(scale, v[4][j], v[5][j], h.z, l.z);
+        split_two(scale, v[6][j], v[7][j], h.w, l.w);
+        store_if(true, hi, h);
+        store_if(!hi_only, lo, l);
+    }
+};
+
+// The largest magnitudes of a panel's rows over all blocks of a cluster: a word for each block and row, with SEEN set
+// once it is there, so that nothing else has to say so.
+struct Exchange {
+    static constexpr unsigned SEEN = 0x80000000u;
+    unsigned words[8][PANEL];
+
+    // Before the first cluster barrier.
+    WW_INLINE void clear() {
+        if (threadIdx.x < 8 * PANEL) words[threadIdx.x / PANEL][threadIdx.x % PANEL] = 0;
+    }
+
+    // Thread (target, row) hands this block's largest of a row to one block; after the first cluster barrier.
+    WW_INLINE void hand_over(unsigned largest, unsigned rank, unsigned ranks) {
+        const unsigned target = threadIdx.x / PANEL, row = threadIdx.x % PANEL;
+        if (target < ranks) shared_store_at(shared_address(&words[rank][row]), target, largest | SEEN);
+    }
+
+    WW_INLINE unsigned largest(unsigned row, unsigned ranks) const {
         unsigned most = 0;
-        if (first + tid < o.rows)
-            for (unsigned c = 0; c < o.chunks; ++c) most = max(most, partial[((unsigned long long)matrix * o.chunks + c) * o.rows + first + tid]);
-        largest[tid] = most;
+#pragma unroll 1
+        for (unsigned rank = 0; rank < ranks; ++rank) most = max(most, wait_word(shared_address(&words[rank][row])));
+        return most & ~SEEN;
     }
+
+    static WW_INLINE unsigned wait_word(unsigned address) {
+        unsigned word;
+        do {
+            asm volatile("ld.relaxed.cluster.shared.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+        } while (!(word & SEEN));
+        return word;
+    }
+};
+
+// The block's largest of row threadIdx.x % PANEL.
+WW_INLINE unsigned block_largest(const Extent (&extent)[4], unsigned (&of_warps)[8][PANEL]) {
+    unsigned own[4];
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-        const unsigned k = i * 16 + (tid >> 4), turn = (k >> 3) * 2;
-        const bool swap = turn & 2;
-        *(float4 *)(tile + k * 64 + (r4 ^ (turn & ~2u))) =
-            make_float4(swap ? v[i][2] : v[i][0], swap ? v[i][3] : v[i][1], swap ? v[i][0] : v[i][2], swap ? v[i][1] : v[i][3]);
+    for (int j = 0; j < 4; ++j) {
+        own[j] = extent[j].largest;
+#pragma unroll
+        for (int d = PANEL_LANES; d < 32; d <<= 1) own[j] = max(own[j], __shfl_xor_sync(0xffffffffu, own[j], d));
     }
+    const unsigned lane = threadIdx.x & 31;
+    if (lane < PANEL_LANES) *(uint4 *)&of_warps[threadIdx.x >> 5][lane * 4] = make_uint4(own[0], own[1], own[2], own[3]);
     __syncthreads();
-    bool tiny = false;
-    unsigned worst = 0;
-    const unsigned group = tid & 15, k = k0 + group * 8;
+    unsigned most = 0;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        const unsigned r = i * 16 + (tid >> 4), row = first + r;
-        Splitter split(split_exponent(largest[r]));
-        uint4 hi, lo;
-        const float *at = tile + group * 8 * 64 + (r ^ (group * 2));
-        split.two(at[0], at[64], hi.x, lo.x);
-        split.two(at[128], at[192], hi.y, lo.y);
-        split.two(at[256], at[320], hi.z, lo.z);
-        split.two(at[384], at[448], hi.w, lo.w);
-        tiny |= split.tiny;
-        if (row < o.rows && k < o.k) {
-            unsigned short *to = planes + (2ull * matrix * o.rows + row) * o.pitch + k;
-            *(uint4 *)to = hi;
-            if (!hi_only) *(uint4 *)(to + (unsigned long long)o.rows * o.pitch) = lo;
-        }
-        if (step == 0) {
-            const unsigned past = k >= o.k ? 8 : k + 8 > o.k ? k + 8 - o.k : 0;
-            unsigned defect = split.defect - past;
-#pragma unroll
-            for (int d = 8; d > 0; d >>= 1) defect += __shfl_xor_sync(0xffffffffu, defect, d);
-            if (row < o.rows && split_counts(largest[r])) worst = max(worst, defect);
-        }
-    }
-    if (__any_sync(0xffffffffu, tiny) && (tid & 31) == 0) Range::raise(range, Range::TINY, o.epoch, 1);
-    if (step == 0) {
-        worst = warp_largest(worst);
-        if ((tid & 31) == 0) Range::raise(range, Range::DEFECT, o.epoch, worst);
-        if (tid < 64 && first + tid < o.rows) {
-            const int e = split_exponent(largest[tid]);
-            exponents[(unsigned long long)matrix * o.rows + first + tid] = e;
-            Range::raise(range, Range::EXPONENT, o.epoch, (unsigned)(e + SPLIT_BIAS));
-        }
-    }
+    for (int w = 0; w < 8; ++w) most = max(most, of_warps[w][threadIdx.x % PANEL]);
+    return most;
 }
 
-#define SPLIT_SIDE(S) const float *S, unsigned short *S##_planes, int *S##_exponents, unsigned *S##_partial, unsigned long long *S##_range
+// A panel of rows by a cluster; the first 8 of k of each thread stay in registers.
+template <bool VECTORS> WW_INLINE void split_turned(const float *x, const SplitTarget &to, const SplitOperand &o, unsigned block) {
+    __shared__ __align__(16) unsigned of_warps[8][PANEL];
+    __shared__ __align__(16) int exponents[PANEL];
+    __shared__ Exchange exchange;
+    __shared__ unsigned counts[PANEL], words[3];
+    const unsigned tid = threadIdx.x, rank = cluster_rank(), ranks = cluster_ranks();
+    exchange.clear();
+    Found found(words);
+    if (tid < PANEL) counts[tid] = 0;
+    const unsigned panels = (o.rows + PANEL - 1) / PANEL, place = block / ranks, matrix = place / panels;
+    const unsigned row0 = (place - matrix * panels) * PANEL, lane = tid % PANEL_LANES * 4, first = row0 + lane;
+    const bool live = matrix < o.matrices && first < o.rows, hi_only = o.flags & OPERAND_HI_ONLY;
+    const unsigned begin = rank * o.width, end = min(o.k, begin + o.width);
+    const unsigned k0 = live ? begin + tid / PANEL_LANES * 8 : end, rows = live ? min(4u, o.rows - first) : 0;
+    const long long ld = o.ld.get();
+    const float *from = x + matrix * o.matrix.get() + k0 * ld + first;
+    Patch<VECTORS> held;
+    held.load(from, ld, k0, end, rows);
+    cluster_arrive();
+    Extent extent[4];
+    held.see(extent);
+#pragma unroll 1
+    for (unsigned at = PANEL_STEP; k0 + at < end; at += PANEL_STEP) {
+#pragma unroll 1
+        for (unsigned half = 0; half < 8; half += 4) {
+            Patch<VECTORS, 4> patch;
+            patch.load(from + (at + half) * ld, ld, k0 + at + half, end, rows);
+            patch.see(extent);
+        }
+    }
+    const unsigned own = block_largest(extent, of_warps);
+    cluster_wait();
+    exchange.hand_over(own, rank, ranks);
+    unsigned largest = 0;
+    if (tid < PANEL) {
+        largest = exchange.largest(tid, ranks);
+        exponents[tid] = split_exponent(largest);
+    }
+    __syncthreads();
+    unsigned short *planes = to.planes + (2ull * matrix * o.rows + first) * o.pitch + k0;
+    const unsigned long long plane = (unsigned long long)o.rows * o.pitch;
+    unsigned tiny = 0;
+#pragma unroll
+    for (int j = 0; j < 4; ++j, planes += o.pitch) {
+        const Scale scale(exponents[lane + j]);
+        tiny |= scale.tiny(extent[j].least);
+        if (k0 < SPLIT_WINDOW) {
+            unsigned defect = 0;
+#pragma unroll
+            for (int i = 0; i < 8; ++i) defect += k0 + i < end && fabsf(scale(held.v[i][j])) < 64.0f;
+            if (defect) atomicAdd(counts + lane + j, defect);
+        }
+        if (k0 < end && j < rows) held.store(j, scale, planes, planes + plane, hi_only);
+    }
+#pragma unroll 1
+    for (unsigned at = PANEL_STEP; k0 + at < end; at += PANEL_STEP) {
+        Patch<VECTORS> patch;
+        patch.load(from + at * ld, ld, k0 + at, end, rows);
+        unsigned short *hi = planes - 4ull * o.pitch + at;
+#pragma unroll
+        for (int j = 0; j < 4; ++j, hi += o.pitch)
+            if (j < rows) patch.store(j, Scale(exponents[lane + j]), hi, hi + plane, hi_only);
+    }
+    found.raise(Range::TINY, tiny);
+    if (rank == 0) {
+        __syncthreads();
+        const bool here = tid < PANEL && matrix < o.matrices && row0 + tid < o.rows;
+        if (here) to.exponents[(unsigned long long)matrix * o.rows + row0 + tid] = exponents[tid];
+        found.raise(Range::EXPONENT, here ? biased(exponents[tid]) : 0);
+        found.raise(Range::DEFECT, here && split_counts(largest) ? counts[tid] : 0);
+    }
+    found.publish(to.range, o.epoch);
+}
 
-#define SPLIT_LAUNCH(NAME, FORM)                                                                                           \
-    extern "C" __global__ void __launch_bounds__(256) NAME(SPLIT_SIDE(a), SPLIT_SIDE(b), SplitPair p) {                    \
-        const bool first = blockIdx.x < p.a.blocks;                                                                        \
-        const SplitOperand o = first ? p.a : p.b;                                                                          \
-        FORM(first ? a : b, first ? a_planes : b_planes, first ? a_exponents : b_exponents, first ? a_partial : b_partial,  \
-             first ? a_range : b_range, o, first ? blockIdx.x : blockIdx.x - p.a.blocks);                                  \
+#define SPLIT_SIDE(S) const float *S, unsigned short *S##_planes, int *S##_exponents, unsigned long long *S##_range
+
+template <bool VECTORS> WW_INLINE void split_operand(const float *x, const SplitTarget &to, const SplitOperand &o, unsigned block) {
+    if (o.flags & OPERAND_TURNED)
+        split_turned<VECTORS>(x, to, o, block);
+    else
+        split_straight<VECTORS>(x, to, o, block);
+}
+
+#define SPLIT_LAUNCH(NAME, VECTORS)                                                                                        \
+    extern "C" __global__ void __launch_bounds__(256, 3) NAME(SPLIT_SIDE(a), SPLIT_SIDE(b), const __grid_constant__ SplitPair p) {                 \
+        grid_wait();                                                                                                       \
+        grid_release();                                                                                                    \
+        const bool first = blockIdx.x < p.operand[0].blocks;                                                                        \
+        const SplitTarget to = first ? SplitTarget{a_planes, a_exponents, a_range} : SplitTarget{b_planes, b_exponents, b_range}; \
+        split_operand<VECTORS>(first ? a : b, to, p.operand[!first], first ? blockIdx.x : blockIdx.x - p.operand[0].blocks);        \
     }
 
-SPLIT_LAUNCH(split_f32_first, split_first)
-SPLIT_LAUNCH(split_f32_second, split_second)
+SPLIT_LAUNCH(split_f32, true)
+SPLIT_LAUNCH(split_f32_unaligned, false)

@@ -177,6 +177,8 @@ export interface MemoryStats {
   limit: number;
   /** Number of blocks in use. */
   allocations: number;
+  /** Part of `used`: what is kept with tensors that were operands more than once, and goes where memory runs short. */
+  prepared: number;
 }
 
 /** Memory figures of a device; zeros for a GPU that is not in use yet. Default 'auto'. */

@@ -113,18 +113,19 @@ async function call(row, args) {
 }
 
 /**
- * Milliseconds of each of `repeats` runs, on the device's clock when it is a GPU.
+ * Milliseconds of one run, `repeats` times over `runs` that follow each other, on the device's clock when it is a GPU.
  * @param {string} op
  * @param {unknown[]} operands
  * @param {Record<string, unknown>} [options]
  * @param {number} [repeats]
+ * @param {number} [runs]
  * @returns {Promise<number[]>}
  */
-async function timeOnDevice(op, operands, options = {}, repeats = 10) {
+async function timeOnDevice(op, operands, options = {}, repeats = 10, runs = 1) {
   const row = TABLE.find((candidate) => candidate.name === op);
   if (!row) throw invalid(`timeOnDevice: unknown op ${describe(op)}`);
   const { inputs, attributes, device, signal } = prepare(row, [...operands, options]);
-  const how = { transfer: false, repeats };
+  const how = { transfer: false, repeats, runs };
   const [output] = await run((id) => bridge.start(id, row.name, device, inputs, attributes, how), { signal, held: inputs });
   return Array.from(/** @type {Float64Array} */ (viewOf(output)));
 }

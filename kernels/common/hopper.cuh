@@ -62,6 +62,39 @@ template <int COUNT> WW_INLINE void wgmma_touch(float (&d)[COUNT]) {
     for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(d[i])::"memory");
 }
 
+// Waits until the launches before this one are done; nothing of theirs may be read or overwritten before.
+WW_INLINE void grid_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
+// Lets the next launch begin, as far as it does not wait.
+WW_INLINE void grid_release() { asm volatile("griddepcontrol.launch_dependents;"); }
+
+WW_INLINE unsigned cluster_rank() {
+    unsigned rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+WW_INLINE unsigned cluster_ranks() {
+    unsigned ranks;
+    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(ranks));
+    return ranks;
+}
+
+WW_INLINE void cluster_arrive() { asm volatile("barrier.cluster.arrive.aligned;" ::: "memory"); }
+
+WW_INLINE void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
+
+// The address of a block's shared memory as seen from the whole cluster.
+WW_INLINE unsigned shared_of(unsigned address, unsigned rank) {
+    unsigned mapped;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(rank));
+    return mapped;
+}
+
+WW_INLINE void shared_store_at(unsigned address, unsigned rank, unsigned value) {
+    asm volatile("st.relaxed.cluster.shared::cluster.u32 [%0], %1;" ::"r"(shared_of(address, rank)), "r"(value) : "memory");
+}
+
 template <int N, bool BF16> struct Wgmma;
 
 #define WG_32                                                                                                              \

@@ -1,13 +1,13 @@
 // What the split matrix products share: float32 operands as scaled halves, and when that is not enough.
 //
 // A row of A (a column of B) is x = v * 2^e with its largest |v| in [2^14, 2^15); v is kept as two float16 planes, hi =
-// half(v) and lo = half((v - hi) * 2^11). e and the planes come from split.cu. A row that holds Inf or NaN has zero
-// planes and e = SPLIT_SPECIAL.
+// half(v) and lo = half((v - hi) * 2^11). e and the planes come from split.cu. A row that holds Inf or NaN has e =
+// SPLIT_SPECIAL and planes that nothing reads.
 //
 // A value below 2^-30 of its row's largest ("tiny") may have lost digits. That is harmless where every output also has
 // a large product, which is certain if among the first SPLIT_WINDOW values of k those that are not large (2^-8 of the
 // largest) are together fewer than the window in any row and any column. Otherwise the matrices are "wide" and take the
-// bfloat16 form, which reads the operands themselves.
+// float32 chains of split_chain.cuh, which read the operands themselves.
 #pragma once
 #include "gemm_tile.cuh"
 
@@ -22,8 +22,7 @@ struct Range {
     enum : int { EXPONENT, TINY, DEFECT };
 
     static WW_INLINE void raise(unsigned long long *words, int which, unsigned epoch, unsigned value) {
-        const unsigned long long tagged = (unsigned long long)epoch << 32 | value;
-        if (*(volatile unsigned long long *)(words + which) < tagged) atomicMax(words + which, tagged);
+        atomicMax(words + which, (unsigned long long)epoch << 32 | value);
     }
 
     static WW_INLINE unsigned read(const unsigned long long *words, int which, unsigned epoch) {
@@ -54,11 +53,18 @@ WW_INLINE int split_exponent(unsigned largest) {
     return top - 14;
 }
 
+// Elements from one row of A (column of B), one k and one matrix to the next.
+struct SplitSteps {
+    Wide row, k, matrix;
+};
+
 struct Split {
     unsigned m, n, k, batch_count, act, flags, epoch_a, epoch_b;
     // The operand's matrix of a batch index: index / div % mod.
     unsigned a_div, a_mod, b_div, b_mod;
     Wide d_row, d_batch, c_row, c_column, c_batch, bias_row, bias_column;
+    // The operands themselves, in elements.
+    SplitSteps a_steps, b_steps;
 
     WW_INLINE unsigned a_index(unsigned batch) const { return batch / a_div % a_mod; }
     WW_INLINE unsigned b_index(unsigned batch) const { return batch / b_div % b_mod; }
@@ -70,7 +76,7 @@ WW_INLINE bool split_wide(const unsigned long long *range_a, const unsigned long
     const unsigned tiny = Range::read(range_a, Range::TINY, p.epoch_a) | Range::read(range_b, Range::TINY, p.epoch_b);
     const unsigned defect = Range::read(range_a, Range::DEFECT, p.epoch_a) + Range::read(range_b, Range::DEFECT, p.epoch_b);
     const unsigned window = p.k < SPLIT_WINDOW ? p.k : SPLIT_WINDOW;
-    return tiny && defect >= window;
+    return (tiny != 0) & (defect >= window);
 }
 
 // The sum of exponents from which a partial sum might leave the range of float32.
@@ -80,6 +86,11 @@ WW_INLINE bool split_special(const unsigned long long *range_a, const unsigned l
     const int a = (int)Range::read(range_a, Range::EXPONENT, p.epoch_a) - SPLIT_BIAS;
     const int b = (int)Range::read(range_b, Range::EXPONENT, p.epoch_b) - SPLIT_BIAS;
     return a + b > split_limit(p);
+}
+
+// Whether the product takes float32 chains.
+WW_INLINE bool split_unsuited(const unsigned long long *range_a, const unsigned long long *range_b, const Split &p) {
+    return split_wide(range_a, range_b, p) | split_special(range_a, range_b, p);
 }
 
 // Output tiles, fewer than 2^31, in the order in which blocks take them: groups of eight tile rows, column by column.

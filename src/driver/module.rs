@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::stream::Stream;
-use super::table::{RawFunction, RawModule};
+use super::table::{RawFunction, RawModule, RawStream};
 use crate::{Error, Result};
 use std::ffi::{CString, c_int, c_void};
 use std::sync::Arc;
@@ -15,6 +15,8 @@ const JIT_ERROR_LOG_SIZE: c_int = 6;
 const FUNC_MAX_DYNAMIC_SHARED: c_int = 8;
 const FUNC_LOCAL_BYTES: c_int = 3;
 const FUNC_REGISTERS: c_int = 4;
+const LAUNCH_CLUSTER: c_int = 4;
+const LAUNCH_EARLY: c_int = 6;
 const LOG_SIZE: usize = 16 * 1024;
 
 /// A loaded module.
@@ -126,6 +128,65 @@ pub struct Grid {
     pub threads: u32,
     /// Dynamic shared memory per block in bytes.
     pub shared: u32,
+    /// Blocks along x that run together and see each other's shared memory.
+    pub cluster: u32,
+    /// Whether blocks may start while the launch before still runs; the kernel waits for it itself.
+    pub early: bool,
+}
+
+impl Grid {
+    /// Blocks along x, of so many threads each, with so much dynamic shared memory.
+    pub fn along_x(blocks: u32, threads: u32, shared: u32) -> Grid {
+        Grid { blocks: (blocks, 1, 1), threads, shared, cluster: 1, early: false }
+    }
+
+    /// The same in clusters of that many blocks, which divide their number.
+    pub fn clustered(self, cluster: u32) -> Grid {
+        Grid { cluster, ..self }
+    }
+
+    /// The same, started early.
+    pub fn early(self) -> Grid {
+        Grid { early: true, ..self }
+    }
+
+    fn attributes(&self) -> Vec<LaunchAttribute> {
+        let mut attributes = Vec::new();
+        if self.cluster > 1 {
+            attributes.push(LaunchAttribute::new(LAUNCH_CLUSTER, [self.cluster, 1, 1]));
+        }
+        if self.early {
+            attributes.push(LaunchAttribute::new(LAUNCH_EARLY, [1, 0, 0]));
+        }
+        attributes
+    }
+}
+
+/// `CUlaunchAttribute`.
+#[repr(C)]
+pub(super) struct LaunchAttribute {
+    pub(super) id: c_int,
+    padding: c_int,
+    pub(super) value: [u32; 16],
+}
+
+impl LaunchAttribute {
+    fn new(id: c_int, words: [u32; 3]) -> LaunchAttribute {
+        let mut value = [0; 16];
+        value[..3].copy_from_slice(&words);
+        LaunchAttribute { id, padding: 0, value }
+    }
+}
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+pub(super) struct LaunchConfig {
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) shared: u32,
+    pub(super) stream: RawStream,
+    pub(super) attributes: *const LaunchAttribute,
+    pub(super) count: u32,
 }
 
 impl Function {
@@ -160,6 +221,29 @@ impl Function {
         context.same(&stream.context)?;
         let _bound = context.bind()?;
         let mut pointers = arguments.pointers();
+        let attributes = grid.attributes();
+        if let Some(launch) = context.api.table.launch_kernel_ex
+            && !attributes.is_empty()
+        {
+            let config = LaunchConfig {
+                grid: [grid.blocks.0, grid.blocks.1, grid.blocks.2],
+                block: [grid.threads, 1, 1],
+                shared: grid.shared,
+                stream: stream.raw,
+                attributes: attributes.as_ptr(),
+                count: attributes.len() as u32,
+            };
+            // SAFETY: as below; `config` and the attributes that it points to are live and laid out as cuda.h declares.
+            let answer = unsafe {
+                launch((&raw const config).cast(), self.raw, pointers.as_mut_ptr(), std::ptr::null_mut())
+            };
+            return context.check("cuLaunchKernelEx", answer);
+        }
+        if grid.cluster > 1 {
+            return Err(Error::DriverTooOld(
+                "the driver launches no clusters of blocks (cuLaunchKernelEx)".into(),
+            ));
+        }
         // SAFETY: function and stream are live and of this context. Each pointer leads to a parameter value in
         // `arguments`, which outlives the call (the driver copies parameters before it returns); their number and
         // sizes were compared with the PTX signature by the only caller, `Launcher::launch`.

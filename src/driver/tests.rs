@@ -24,7 +24,7 @@ fn launch(module: &Arc<Module>, stream: &Stream) -> crate::Result<()> {
     arguments.push(&7u32.to_ne_bytes());
     arguments.push(&2.5f32.to_ne_bytes());
     arguments.push(&[9; 12]);
-    let grid = Grid { blocks: (70_000, 1, 1), threads: 128, shared: 16 };
+    let grid = Grid::along_x(70_000, 128, 16);
     module.function("scale_f32")?.launch(stream, grid, &mut arguments)
 }
 

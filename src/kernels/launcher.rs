@@ -65,7 +65,7 @@ pub fn grid_x(blocks: u64, threads: u32, shared: u32) -> Result<Grid> {
     let blocks = u32::try_from(blocks).ok().filter(|count| *count <= i32::MAX as u32).ok_or_else(|| {
         Error::ShapeMismatch(format!("the work needs {blocks} blocks, more than one launch takes"))
     })?;
-    Ok(Grid { blocks: (blocks.max(1), 1, 1), threads, shared })
+    Ok(Grid::along_x(blocks.max(1), threads, shared))
 }
 
 /// PTX text made at run time.

@@ -106,7 +106,10 @@ impl Bridge {
         let (call, held, chosen) = checked(&op, &device, &inputs, &options)?;
         let sources = self.sources(&inputs, &call.inputs, chosen, how.transfer)?;
         let work = match how.repeats {
-            Some(repeats) => Work::Time { call, repeats: repeats as usize },
+            Some(repeats) => {
+                let runs = how.runs.unwrap_or(1) as usize;
+                Work::Time { call, repeats: repeats as usize, runs }
+            }
             None => Work::Run { call, keep: held.is_some() },
         };
         self.submit(id, work, sources, chosen)
@@ -183,8 +186,10 @@ impl Bridge {
 pub struct How {
     /// Whether plain arrays were taken over and are out of every script's reach.
     pub transfer: bool,
-    /// Time that many runs on the device instead of giving the result.
+    /// Time the call on the device so often instead of giving the result.
     pub repeats: Option<u32>,
+    /// Runs that follow each other each time; 1 when left out.
+    pub runs: Option<u32>,
 }
 
 impl Bridge {

@@ -250,6 +250,8 @@ pub struct MemoryStats {
     pub limit: f64,
     /// Number of blocks in use.
     pub allocations: f64,
+    /// Part of `used`: forms of operands that were used more than once.
+    pub prepared: f64,
 }
 
 impl From<crate::tensor::MemoryStats> for MemoryStats {
@@ -260,6 +262,7 @@ impl From<crate::tensor::MemoryStats> for MemoryStats {
             peak: stats.peak as f64,
             limit: stats.limit as f64,
             allocations: stats.allocations as f64,
+            prepared: stats.prepared as f64,
         }
     }
 }

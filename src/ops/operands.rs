@@ -22,10 +22,16 @@ pub fn host_optional<'a, T: Float>(inputs: &[Option<HostView<'a>>], index: usize
 
 /// Address of an operand that the call was checked to have.
 pub fn device_operand(call: &Call, inputs: &[Option<DeviceView>], index: usize) -> Result<DevicePtr> {
-    match inputs.get(index) {
-        Some(Some(view)) => Ok(view.ptr),
-        _ => Err(missing(call, index)),
-    }
+    device_view(call, inputs, index).map(|view| view.ptr)
+}
+
+/// An operand that the call was checked to have.
+pub fn device_view<'a>(
+    call: &Call,
+    inputs: &[Option<DeviceView<'a>>],
+    index: usize,
+) -> Result<DeviceView<'a>> {
+    inputs.get(index).copied().flatten().ok_or_else(|| missing(call, index))
 }
 
 /// Address of an optional operand, null when it was left out.

@@ -11,15 +11,21 @@ pub(super) fn run(call: &Call, sources: Vec<Option<Source>>) -> Result<Vec<Tenso
     guarded(call.spec.name, || call.run_cpu(&tensors(sources)?))
 }
 
-/// Milliseconds of each of `repeats` runs.
-pub(super) fn time(call: &Call, sources: Vec<Option<Source>>, repeats: usize) -> Result<Vec<f64>> {
+/// Milliseconds of one run, `repeats` times over `runs` that follow each other.
+pub(super) fn time(
+    call: &Call,
+    sources: Vec<Option<Source>>,
+    (repeats, runs): (usize, usize),
+) -> Result<Vec<f64>> {
     guarded(call.spec.name, || {
         let inputs = tensors(sources)?;
         let mut times = Vec::with_capacity(repeats);
         for _ in 0..repeats {
             let start = Instant::now();
-            call.run_cpu(&inputs)?;
-            times.push(start.elapsed().as_secs_f64() * 1e3);
+            for _ in 0..runs {
+                call.run_cpu(&inputs)?;
+            }
+            times.push(start.elapsed().as_secs_f64() * 1e3 / runs.max(1) as f64);
         }
         Ok(times)
     })

@@ -183,7 +183,7 @@ impl Gpu {
         }
         let (results, early) = match work {
             Work::Run { call, keep } => (run(&call, &launcher, &inputs, keep)?, keep),
-            Work::Time { call, repeats } => (time(&call, &launcher, &inputs, repeats)?, false),
+            Work::Time { call, repeats, runs } => (time(&call, &launcher, &inputs, (repeats, runs))?, false),
             Work::Upload => (inputs.into_iter().flatten().map(Outcome::Device).collect(), keep.is_empty()),
             Work::Download { into } => {
                 let Some(tensor) = inputs.into_iter().flatten().next() else {
@@ -213,7 +213,7 @@ struct Begun {
 enum Outcome {
     Device(Tensor),
     Host { tensor: Tensor, download: Download },
-    Times(Vec<(Event, Event)>),
+    Times { pairs: Vec<(Event, Event)>, runs: usize },
 }
 
 impl Outcome {
@@ -242,8 +242,9 @@ impl Outcome {
                 download.finish(buffer.bytes_mut())?;
                 Ok(vec![Tensor::from_host(buffer, tensor.meta())])
             }
-            Outcome::Times(pairs) => {
-                let times = pairs.iter().map(|(start, end)| end.milliseconds_since(start).map(f64::from));
+            Outcome::Times { pairs, runs } => {
+                let one = |milliseconds: f32| f64::from(milliseconds) / runs.max(1) as f64;
+                let times = pairs.iter().map(|(start, end)| end.milliseconds_since(start).map(one));
                 times_tensor(times.collect::<Result<_>>()?)
             }
         }
@@ -258,18 +259,25 @@ fn run(call: &Call, launcher: &Launcher, inputs: &[Option<Tensor>], keep: bool) 
         .collect()
 }
 
-fn time(call: &Call, launcher: &Launcher, inputs: &[Option<Tensor>], repeats: usize) -> Result<Vec<Outcome>> {
+fn time(
+    call: &Call,
+    launcher: &Launcher,
+    inputs: &[Option<Tensor>],
+    (repeats, runs): (usize, usize),
+) -> Result<Vec<Outcome>> {
     let context = launcher.core().context();
     let stream = launcher.core().stream();
     let mut pairs = Vec::with_capacity(repeats);
     for _ in 0..repeats {
         let (start, end) = (Event::timed(context)?, Event::timed(context)?);
         start.record(stream)?;
-        call.run_cuda(launcher, inputs)?;
+        for _ in 0..runs {
+            call.run_cuda(launcher, inputs)?;
+        }
         end.record(stream)?;
         pairs.push((start, end));
     }
-    Ok(vec![Outcome::Times(pairs)])
+    Ok(vec![Outcome::Times { pairs, runs }])
 }
 
 impl Source {

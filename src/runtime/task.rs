@@ -45,12 +45,14 @@ pub enum Work {
         /// Whether results stay where they are made.
         keep: bool,
     },
-    /// Run the op `repeats` times; the result is a float64 tensor of milliseconds.
+    /// Time the op `repeats` times; the result is a float64 tensor of milliseconds of one run.
     Time {
         /// The call.
         call: Call,
         /// How often.
         repeats: usize,
+        /// Runs that follow each other each time.
+        runs: usize,
     },
     /// Copy the first source to the device.
     Upload,
@@ -101,7 +103,9 @@ impl Task {
         let Task { work, sources, cancelled, done } = self;
         let outcome = Task::check_cancelled(&cancelled).and_then(|()| match work {
             Work::Run { call, .. } => super::cpu::run(&call, sources),
-            Work::Time { call, repeats } => super::cpu::time(&call, sources, repeats).and_then(times_tensor),
+            Work::Time { call, repeats, runs } => {
+                super::cpu::time(&call, sources, (repeats, runs)).and_then(times_tensor)
+            }
             Work::Upload | Work::Download { .. } => {
                 sources.into_iter().flatten().map(|source| source.into_tensor()?.to_host()).collect()
             }

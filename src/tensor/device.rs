@@ -1,11 +1,13 @@
 //! A device's memory and stream, and tensors' buffers on it.
 
+use super::forms::{Form, FormKey, Forms, KeptForms};
 use super::host::HostBuffer;
 use super::pool::{MemoryStats, Pool};
 use super::staging::{CHUNK, Staging, copy_bytes};
 use crate::driver::{Context, DeviceMemory, DevicePtr, Event, PinnedMemory, Stream};
 use crate::{DType, Error, Result};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Context, streams and memory of one device.
 pub struct DeviceCore {
@@ -14,6 +16,7 @@ pub struct DeviceCore {
     downloads: Stream,
     pool: Pool,
     staging: Staging,
+    forms: KeptForms,
 }
 
 impl DeviceCore {
@@ -25,6 +28,7 @@ impl DeviceCore {
             downloads: Stream::new(&context)?,
             pool: Pool::new(context.clone()),
             staging: Staging::new(context.clone()),
+            forms: KeptForms::default(),
             context,
         }))
     }
@@ -46,7 +50,7 @@ impl DeviceCore {
 
     /// Memory figures.
     pub fn memory_stats(&self) -> MemoryStats {
-        self.pool.stats()
+        MemoryStats { prepared: self.forms.bytes(), ..self.pool.stats() }
     }
 
     /// Sets the limit in bytes on tensors and scratch memory; 0 lifts it.
@@ -56,17 +60,34 @@ impl DeviceCore {
 
     /// Returns unused device and pinned memory to the driver.
     pub fn trim_memory(&self) {
+        self.forms.clear();
         self.pool.trim();
         self.staging.trim();
     }
 
-    /// Device memory of at least `size` bytes; its content is undefined.
+    /// Device memory of at least `size` bytes; its content is undefined. Forms of tensors go where it does not suffice.
     pub fn allocate(self: &Arc<Self>, size: usize) -> Result<DeviceBuffer> {
-        Ok(DeviceBuffer { memory: Some(self.pool.take(size)?), core: self.clone() })
+        let memory = match self.pool.take(size) {
+            Err(Error::OutOfMemory(_) | Error::MemoryLimit(_)) if self.forms.clear() => {
+                self.pool.take(size)?
+            }
+            taken => taken?,
+        };
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Ok(DeviceBuffer { memory: Some(memory), core: self.clone(), id, forms: OnceLock::new() })
+    }
+
+    /// Bytes that forms take at most: a quarter of the memory limit, or of the device's memory.
+    fn most_forms(&self) -> u64 {
+        match self.pool.stats().limit {
+            0 => self.context.properties().total_memory / 4,
+            limit => limit / 4,
+        }
     }
 
     /// Copies plain bytes to the device in stream order. The source is free when this returns.
-    pub fn upload(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
+    pub(crate) fn upload(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
         for (index, piece) in source.chunks(CHUNK).enumerate() {
             let mut block = self.staging.take(piece.len())?;
             copy_bytes(&mut block.bytes_mut()[..piece.len()], piece)?;
@@ -262,6 +283,9 @@ impl Drop for Staged {
 pub struct DeviceBuffer {
     memory: Option<DeviceMemory>,
     core: Arc<DeviceCore>,
+    /// A number that no other block has.
+    id: u64,
+    forms: OnceLock<Arc<Forms>>,
 }
 
 impl DeviceBuffer {
@@ -278,6 +302,10 @@ impl DeviceBuffer {
     /// The device that holds it.
     pub fn core(&self) -> &Arc<DeviceCore> {
         &self.core
+    }
+
+    fn forms(&self) -> &Arc<Forms> {
+        self.forms.get_or_init(Arc::default)
     }
 }
 
@@ -298,4 +326,19 @@ pub struct DeviceView<'a> {
     pub dtype: DType,
     /// Address of the first element.
     pub ptr: DevicePtr,
+    /// The memory that holds it, or what it was made from.
+    pub buffer: &'a DeviceBuffer,
+}
+
+impl DeviceView<'_> {
+    /// The tensor's form for a call in which `partner` comes along, and note of this use.
+    pub fn form<T: Send + Sync + 'static>(&self, key: FormKey, partner: &DeviceView) -> Form<T> {
+        self.buffer.forms().find(key, partner.buffer.id)
+    }
+
+    /// Keeps a form of so many bytes that was wanted, where memory allows. It has been submitted, though perhaps not yet run.
+    pub fn keep_form<T: Send + Sync + 'static>(&self, key: FormKey, form: Arc<T>, bytes: u64) {
+        let core = self.buffer.core();
+        core.forms.keep(self.buffer.forms(), key, form, bytes, core.most_forms());
+    }
 }

@@ -1,6 +1,7 @@
 //! Tensors: an element type, dims and a shared buffer on the host or on a device.
 
 mod device;
+mod forms;
 mod host;
 mod pool;
 mod staging;
@@ -8,6 +9,7 @@ mod staging;
 mod tests;
 
 pub use device::{DeviceBuffer, DeviceCore, DeviceView, Download, PinnedSlice, Staged};
+pub use forms::{Form, FormKey};
 pub use host::{HostBuffer, HostView, HostViewMut, host_memory_stats, trim_host_memory};
 pub use pool::MemoryStats;
 pub use staging::copy_bytes;
@@ -117,7 +119,7 @@ impl Tensor {
     pub fn device_view(&self, core: &Arc<DeviceCore>) -> Result<DeviceView<'_>> {
         match &self.data {
             Data::Device(buffer) if Arc::ptr_eq(buffer.core(), core) => {
-                Ok(DeviceView { dims: &self.meta.dims, dtype: self.meta.dtype, ptr: buffer.ptr() })
+                Ok(DeviceView { dims: &self.meta.dims, dtype: self.meta.dtype, ptr: buffer.ptr(), buffer })
             }
             Data::Device(buffer) if buffer.core().context().is_lost() => Err(Error::DeviceLost(format!(
                 "the tensor was on cuda:{}, whose context was lost",

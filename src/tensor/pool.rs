@@ -21,6 +21,8 @@ pub struct MemoryStats {
     pub limit: u64,
     /// Number of blocks in use.
     pub allocations: u64,
+    /// Part of `used`: forms kept with tensors that were operands more than once, which go where memory runs short.
+    pub prepared: u64,
 }
 
 #[derive(Default)]

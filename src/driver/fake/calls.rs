@@ -1,5 +1,6 @@
 //! The stand-in functions for devices, contexts and modules, and the table of all.
 
+use super::super::module::LaunchConfig;
 use super::super::status::is_sticky;
 use super::super::table::{DeviceId, RawContext, RawFunction, RawModule, RawStream, Status, Table};
 use super::device::{Code, INVALID_HANDLE, INVALID_VALUE, Launch, Outcome, State, Work};
@@ -329,24 +330,63 @@ extern "system" fn launch_kernel(
     arguments: *mut *mut c_void,
     _extra: *mut *mut c_void,
 ) -> Status {
-    bound("cuLaunchKernel", |state, _| {
-        let (kernel, sizes) = code(state, function)?;
-        if x == 0 || y == 0 || z == 0 || y > 65_535 || z > 65_535 || threads == 0 || threads > 1024 {
+    let launch =
+        Launch { blocks: (x, y, z), threads: (threads, threads_y, threads_z), shared, ..Launch::default() };
+    bound("cuLaunchKernel", |state, _| launched(state, function, stream, arguments, launch))
+}
+
+extern "system" fn launch_kernel_ex(
+    config: *const c_void,
+    function: RawFunction,
+    arguments: *mut *mut c_void,
+    _extra: *mut *mut c_void,
+) -> Status {
+    bound("cuLaunchKernelEx", |state, _| {
+        // SAFETY: the wrapper under test passes a live structure.
+        let config = unsafe { &*config.cast::<LaunchConfig>() };
+        // SAFETY: it points to as many live attributes as it says.
+        let attributes = unsafe { std::slice::from_raw_parts(config.attributes, config.count as usize) };
+        let value = |id: c_int| attributes.iter().find(|one| one.id == id).map(|one| one.value[0]);
+        let ([x, y, z], [a, b, c]) = (config.grid, config.block);
+        let cluster = value(4).unwrap_or(1);
+        if attributes.iter().any(|one| one.id != 4 && one.id != 6)
+            || cluster == 0
+            || x % cluster != 0
+            || cluster > 8
+        {
             return Err(INVALID_VALUE);
         }
-        let words = host_bytes(arguments as usize, sizes.len() * size_of::<*mut c_void>());
-        let pointers: &[usize] = bytemuck::cast_slice(words);
-        let bytes = pointers.iter().zip(&sizes).map(|(at, size)| host_bytes(*at, *size).to_vec()).collect();
-        enqueue(state, stream, Work::Launch { kernel: kernel.clone() })?;
-        state.launches.push(Launch {
-            kernel,
+        let launch = Launch {
             blocks: (x, y, z),
-            threads: (threads, threads_y, threads_z),
-            shared,
-            arguments: bytes,
-        });
-        Ok(())
+            threads: (a, b, c),
+            shared: config.shared,
+            cluster,
+            early: value(6) == Some(1),
+            ..Launch::default()
+        };
+        launched(state, function, config.stream, arguments, launch)
     })
+}
+
+/// Enqueues a launch and writes it down, with the kernel's name and arguments.
+fn launched(
+    state: &mut State,
+    function: RawFunction,
+    stream: RawStream,
+    arguments: *mut *mut c_void,
+    launch: Launch,
+) -> Outcome {
+    let (kernel, sizes) = code(state, function)?;
+    let ((x, y, z), threads) = (launch.blocks, launch.threads.0);
+    if x == 0 || y == 0 || z == 0 || y > 65_535 || z > 65_535 || threads == 0 || threads > 1024 {
+        return Err(INVALID_VALUE);
+    }
+    let words = host_bytes(arguments as usize, sizes.len() * size_of::<*mut c_void>());
+    let pointers: &[usize] = bytemuck::cast_slice(words);
+    let arguments = pointers.iter().zip(&sizes).map(|(at, size)| host_bytes(*at, *size).to_vec()).collect();
+    enqueue(state, stream, Work::Launch { kernel: kernel.clone() })?;
+    state.launches.push(Launch { kernel, arguments, ..launch });
+    Ok(())
 }
 
 /// Writes down what the map was made of: address, dims, strides, rows of a box.
@@ -448,7 +488,7 @@ pub(super) fn table(absent: &[&str]) -> Table {
         graph_exec_destroy: None,
         graph_destroy: None,
         graph_exec_kernel_node_set_params: None,
-        launch_kernel_ex: None,
+        launch_kernel_ex: if has("cuLaunchKernelEx") { Some(launch_kernel_ex) } else { None },
         tensor_map_encode_tiled: if has("cuTensorMapEncodeTiled") {
             Some(tensor_map_encode_tiled)
         } else {

@@ -14,12 +14,16 @@ const ILLEGAL_ADDRESS: Status = 700;
 pub(super) type Outcome = Result<(), Status>;
 
 /// A launch as the driver was asked for it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Launch {
     pub kernel: String,
     pub blocks: (u32, u32, u32),
     pub threads: (u32, u32, u32),
     pub shared: u32,
+    /// Blocks of a cluster; 0 where the launch knows nothing of them.
+    pub cluster: u32,
+    /// Whether it may begin before the launch before it has ended.
+    pub early: bool,
     /// The bytes of each parameter.
     pub arguments: Vec<Vec<u8>>,
 }

@@ -2,7 +2,7 @@
 
 use super::super::activation::Activation;
 use super::super::cast;
-use super::super::operands::{device_operand, device_optional};
+use super::super::operands::{device_optional, device_view};
 use super::super::tile::{Choice, STEP, Tile, Work, choose, split_evenly};
 use super::super::{Call, OpSpec, Precision};
 use super::{BatchAxis, LARGEST, Product, factor, split};
@@ -99,12 +99,12 @@ pub fn choice(product: &Product, setting: Setting) -> Choice {
     choose(tiles, &work, setting.multiprocessors)
 }
 
-/// The route over tensor cores where it is the faster one.
-pub fn faster(product: &Product, setting: Setting, precision: Precision) -> Option<split::Plan> {
+/// The route over tensor cores where it may be the faster one.
+pub fn tensor_plan(product: &Product, setting: Setting, precision: Precision) -> Option<split::Plan> {
     if skinny(product, setting).is_some() {
         return None;
     }
-    split::plan(product, setting, precision).filter(|plan| plan.time < choice(product, setting).time)
+    split::plan(product, setting, precision)
 }
 
 fn tiled(product: &Product, setting: Setting) -> Form {
@@ -119,21 +119,6 @@ fn tiled(product: &Product, setting: Setting) -> Form {
         skinny: false,
         large_b: false,
     }
-}
-
-/// The launch of matmul_f32_chain: the whole product by float32 chains, should the operands not suit the split.
-pub struct Chain {
-    pub words: Vec<u32>,
-    pub blocks: u64,
-    pub threads: u32,
-}
-
-fn chain(product: &Product, setting: Setting) -> Chain {
-    let blocks = product.m.div_ceil(128) * product.n.div_ceil(64);
-    let form =
-        Form { kernel: "chain".into(), blocks, threads: 128, splits: 1, skinny: false, large_b: false };
-    let words = pack(product, setting, &form, 1, product.k);
-    Chain { words, blocks: blocks as u64 * product.batch_count() as u64, threads: form.threads }
 }
 
 /// The launch of a product that has elements; its sums have `k` terms, none where alpha is 0.
@@ -212,6 +197,8 @@ pub struct Job<'a> {
     pub product: Product,
     /// Null where there is no bias, or c is not read.
     pub at: split::Pointers,
+    /// The tensors that a and b are, or were made from.
+    pub views: [DeviceView<'a>; 2],
     /// Element type of the operands, and of the result.
     pub types: (DType, DType),
     pub alpha: f64,
@@ -224,7 +211,7 @@ impl<'a> Job<'a> {
     fn new(
         call: &Call,
         launcher: &'a Launcher,
-        inputs: &[Option<DeviceView>],
+        inputs: &[Option<DeviceView<'a>>],
         output: &DeviceView,
     ) -> Result<Job<'a>> {
         let factor = |name| factor(&call.attrs, name, call.dtype());
@@ -233,11 +220,13 @@ impl<'a> Job<'a> {
             product.k = 0;
         }
         let c = if product.c.is_some() { device_optional(inputs, 2) } else { DevicePtr::NULL };
-        let (a, b) = (device_operand(call, inputs, 0)?, device_operand(call, inputs, 1)?);
+        let views = [device_view(call, inputs, 0)?, device_view(call, inputs, 1)?];
+        let [a, b] = views.map(|view| view.ptr);
         Ok(Job {
             launcher,
             product,
             at: split::Pointers { a, b, c, bias: device_optional(inputs, 3), d: output.ptr },
+            views,
             types: (call.dtype(), output.dtype),
             alpha: factor("alpha"),
             beta: factor("beta"),
@@ -317,15 +306,19 @@ fn run_wide(call: &Call, job: &Job) -> Result<()> {
         activation: activation.code,
         multiprocessors: launcher.multiprocessors(),
     };
-    let plan = plan(call.spec, product, setting)?;
     let [p0, p1] = activation.arguments(*dtype);
     let factors = [float_arg(*dtype, *alpha), float_arg(*dtype, *beta), p0, p1];
     if launcher.compute_capability() == 90
-        && let Some(split) = faster(product, setting, job.precision)
-        && split::run(&split, launcher, product, *at, activation.code, factors, &chain(product, setting))?
+        && let Some(split) = tensor_plan(product, setting, job.precision)
     {
-        return Ok(());
+        let forms = split.forms(&job.views);
+        if split.time(&forms) < choice(product, setting).time
+            && split::run(&split, launcher, product, *at, (&job.views, &forms), activation.code, factors)?
+        {
+            return Ok(());
+        }
     }
+    let plan = plan(call.spec, product, setting)?;
     let tail = [&factors[..], &[Arg::Block(&plan.words)]].concat();
     let launch = |d: DevicePtr| {
         let arguments = [&[at.a, at.b, at.c, at.bias, d].map(Arg::Ptr)[..], &tail[..]].concat();

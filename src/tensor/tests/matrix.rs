@@ -71,7 +71,7 @@ fn launches(core: &Arc<DeviceCore>, tensor: &Tensor) -> Result<f32> {
         let mut arguments = PackedArguments::default();
         arguments.push(&tensor.device_view(core)?.ptr.0.to_ne_bytes());
         arguments.push(&count.to_ne_bytes());
-        let grid = Grid { blocks: (4, 1, 1), threads: 256, shared: 0 };
+        let grid = Grid::along_x(4, 256, 0);
         function.launch(core.stream(), grid, &mut arguments)?;
     }
     end.record(core.stream())?;

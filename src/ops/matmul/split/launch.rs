@@ -1,15 +1,17 @@
 //! The launches of a plan.
 
 use super::super::Product;
-use super::super::cuda::Chain;
-use super::{Plan, ROWS, Side};
+use super::{Plan, Side};
 use crate::driver::{DevicePtr, Halves, TensorMap};
 use crate::kernels::{Arg, Launcher, grid_x};
-use crate::tensor::DeviceBuffer;
+use crate::tensor::{DeviceBuffer, DeviceView, Form};
 use crate::{Error, Result};
+use std::sync::Arc;
 
 /// Bytes of an operand's range.
-const RANGE: u64 = 24;
+const RANGE: usize = 24;
+/// What lies beside the planes begins at multiples of this.
+const ALIGNMENT: usize = 256;
 
 /// Addresses of a product's operands and result.
 #[derive(Debug, Clone, Copy)]
@@ -21,35 +23,72 @@ pub struct Pointers {
     pub d: DevicePtr,
 }
 
-/// What the first launches make of an operand.
-struct Prepared {
-    planes: DeviceBuffer,
-    /// Exponents of all rows, then the largest of chunks.
-    rows: DeviceBuffer,
-    map: TensorMap,
+/// An operand as the multiplying kernels read it: planes, exponents and range, on the device.
+pub struct Planes {
+    memory: DeviceBuffer,
+    exponents: DevicePtr,
+    range: DevicePtr,
+    epoch: u32,
 }
 
-impl Prepared {
-    /// `None` where the driver makes no tensor maps.
-    fn new(launcher: &Launcher, side: &Side, box_rows: usize) -> Result<Option<Prepared>> {
-        let matrices = 2 * side.walk.count;
-        let planes = launcher.scratch(2 * matrices * side.rows * side.plane_pitch())?;
-        let chunks = if side.turned { side.chunks() } else { 0 };
-        let rows = launcher.scratch(4 * side.all_rows() * (1 + chunks))?;
-        let halves = Halves {
-            ptr: planes.ptr(),
-            columns: side.k,
-            rows: side.rows,
-            matrices,
-            pitch: side.plane_pitch(),
-        };
-        let map = TensorMap::halves(launcher.core().context(), halves, box_rows as u32)?;
-        Ok(map.map(|map| Prepared { planes, rows, map }))
+impl Planes {
+    /// Memory for them. Planes that a tensor keeps have a range of their own, the others one of the launcher's.
+    fn new(launcher: &Launcher, side: &Side, passing: Option<(DevicePtr, u32)>) -> Result<Planes> {
+        let planes = side.planes_size().next_multiple_of(ALIGNMENT);
+        let exponents = (4 * side.all_rows()).next_multiple_of(ALIGNMENT);
+        let memory = launcher.scratch(planes + exponents + if passing.is_some() { 0 } else { RANGE })?;
+        let at = |offset: usize| memory.ptr().offset(offset as u64);
+        let (range, epoch) = passing.unwrap_or((at(planes + exponents), 1));
+        if passing.is_none() {
+            launcher.core().stream().fill(range, 0, RANGE)?;
+        }
+        Ok(Planes { exponents: at(planes), range, epoch, memory })
     }
 
-    fn arguments(&self, side: &Side, operand: DevicePtr, range: DevicePtr) -> [Arg<'static>; 5] {
-        let partial = self.rows.ptr().offset(4 * side.all_rows() as u64);
-        [operand, self.planes.ptr(), self.rows.ptr(), partial, range].map(Arg::Ptr)
+    /// `None` where the driver makes no tensor maps.
+    fn map(&self, launcher: &Launcher, side: &Side, box_rows: usize) -> Result<Option<TensorMap>> {
+        let halves = Halves {
+            ptr: self.memory.ptr(),
+            columns: side.k,
+            rows: side.rows,
+            matrices: 2 * side.walk.count,
+            pitch: side.plane_pitch(),
+        };
+        TensorMap::halves(launcher.core().context(), halves, box_rows as u32)
+    }
+
+    fn arguments(&self, operand: DevicePtr) -> [Arg<'static>; 4] {
+        [operand, self.memory.ptr(), self.exponents, self.range].map(Arg::Ptr)
+    }
+}
+
+/// One side of a call: its planes, and whether this call makes them and the tensor then keeps them.
+struct Prepared<'a> {
+    side: &'a Side,
+    operand: DevicePtr,
+    planes: Arc<Planes>,
+    made: bool,
+    wanted: bool,
+}
+
+impl<'a> Prepared<'a> {
+    fn new(
+        launcher: &Launcher,
+        side: &'a Side,
+        operand: DevicePtr,
+        form: &Form<Planes>,
+        passing: (DevicePtr, u32),
+    ) -> Result<Prepared<'a>> {
+        let (planes, made, wanted) = match form {
+            Form::Kept(planes) => (planes.clone(), false, false),
+            Form::Wanted => (Arc::new(Planes::new(launcher, side, None)?), true, true),
+            Form::Passing => (Arc::new(Planes::new(launcher, side, Some(passing))?), true, false),
+        };
+        Ok(Prepared { side, operand, planes, made, wanted })
+    }
+
+    fn blocks(&self, cluster: usize) -> usize {
+        if self.made { self.side.blocks(cluster) } else { 0 }
     }
 }
 
@@ -59,42 +98,58 @@ pub fn run(
     launcher: &Launcher,
     product: &Product,
     at: Pointers,
+    (views, forms): (&[DeviceView; 2], &[Form<Planes>; 2]),
     activation: u32,
     factors: [Arg; 4],
-    chain: &Chain,
 ) -> Result<bool> {
+    let (range, epoch) = launcher.raised_words()?;
+    let prepare = |index: usize, side, operand| {
+        let range = range.offset((index * RANGE) as u64);
+        Prepared::new(launcher, side, operand, &forms[index], (range, epoch))
+    };
     let sides = (|| -> Result<_> {
-        let a = Prepared::new(launcher, &plan.a, ROWS)?;
-        Ok(a.zip(Prepared::new(launcher, &plan.b, plan.tile.columns)?))
+        let (a, b) = (prepare(0, &plan.a, at.a)?, prepare(1, &plan.b, at.b)?);
+        let map_a = a.planes.map(launcher, a.side, plan.tile.rows)?;
+        let map_b = b.planes.map(launcher, b.side, plan.tile.columns)?;
+        Ok(map_a.zip(map_b).map(|maps| ([a, b], maps)))
     })();
-    let (a, b) = match sides {
+    let (sides, maps) = match sides {
         Ok(Some(sides)) => sides,
         Ok(None) | Err(Error::OutOfMemory(_) | Error::MemoryLimit(_)) => return Ok(false),
         Err(error) => return Err(error),
     };
-    let (range_a, epoch) = launcher.raised_words()?;
-    let range_b = range_a.offset(RANGE);
-    let operands = [a.arguments(&plan.a, at.a, range_a), b.arguments(&plan.b, at.b, range_b)].concat();
-    for (index, kernel) in ["split_f32_first", "split_f32_second"].into_iter().enumerate() {
-        let (blocks_a, blocks_b) = (plan.a.blocks()[index], plan.b.blocks()[index]);
-        if blocks_a + blocks_b == 0 {
-            continue;
-        }
-        let words = [plan.a.words(blocks_a, epoch), plan.b.words(blocks_b, epoch)].concat();
-        let arguments = [&operands[..], &[Arg::Block(&words)]].concat();
-        launcher.launch(kernel, grid_x((blocks_a + blocks_b) as u64, 256, 0)?, &arguments)?;
+    let split = split(launcher, &sides)?;
+    for (side, view) in sides.iter().zip(views).filter(|(side, _)| side.wanted) {
+        view.keep_form(side.side.key(), side.planes.clone(), side.planes.memory.size() as u64);
     }
-    let words = plan.words(product, activation, epoch);
-    let results = [a.rows.ptr(), b.rows.ptr(), range_a, range_b, at.c, at.bias, at.d].map(Arg::Ptr);
-    let tail = [&results[..], &factors, &[Arg::Block(&words)]].concat();
-    let most = launcher.multiprocessors() as usize;
-    let maps = [Arg::Block(a.map.words()), Arg::Block(b.map.words())];
-    let main = grid_x(plan.tiles(plan.tile.columns).min(most) as u64, 384, plan.shared())?;
-    launcher.launch(&format!("matmul_f32_{}", plan.tile.name), main, &[&maps[..], &tail].concat())?;
-    let operands = [at.a, at.b, at.c, at.bias, at.d].map(Arg::Ptr);
-    let ranges = [Arg::Block(&chain.words), Arg::Ptr(range_a), Arg::Ptr(range_b), Arg::Block(&words)];
-    let arguments = [&operands[..], &factors, &ranges].concat();
-    let blocks = chain.blocks.min(3 * most as u64);
-    launcher.launch("matmul_f32_chain", grid_x(blocks, chain.threads, 0)?, &arguments)?;
+    let [a, b] = &sides;
+    let words = plan.words(product, activation, [a.planes.epoch, b.planes.epoch]);
+    let exponents = [a.planes.exponents, b.planes.exponents, a.planes.range, b.planes.range];
+    let pointers = [&exponents[..], &[at.a, at.b, at.c, at.bias, at.d]].concat();
+    let mut arguments = vec![Arg::Block(maps.0.words()), Arg::Block(maps.1.words())];
+    arguments.extend(pointers.into_iter().map(Arg::Ptr));
+    arguments.extend(factors);
+    arguments.push(Arg::Block(&words));
+    let blocks = plan.tiles().min(launcher.multiprocessors() as usize);
+    let grid = grid_x(blocks as u64, 384, plan.shared())?;
+    let grid = if split { grid.early() } else { grid };
+    launcher.launch(&format!("matmul_f32_{}", plan.tile.name), grid, &arguments)?;
+    Ok(true)
+}
+
+/// Enqueues the making of the planes that are not there; whether there were such.
+fn split(launcher: &Launcher, sides: &[Prepared; 2]) -> Result<bool> {
+    let made = || sides.iter().filter(|side| side.made);
+    let cluster = made().map(|side| side.side.cluster()).max().unwrap_or(1);
+    let blocks = [sides[0].blocks(cluster), sides[1].blocks(cluster)];
+    if blocks == [0, 0] {
+        return Ok(false);
+    }
+    let mut arguments: Vec<Arg> = sides.iter().flat_map(|side| side.planes.arguments(side.operand)).collect();
+    let words = [0, 1].map(|i| sides[i].side.words(blocks[i], cluster, sides[i].planes.epoch)).concat();
+    arguments.push(Arg::Block(&words));
+    let kernel = if made().all(|side| side.side.vectors) { "split_f32" } else { "split_f32_unaligned" };
+    let grid = grid_x((blocks[0] + blocks[1]) as u64, 256, 0)?.clustered(cluster as u32);
+    launcher.launch(kernel, grid, &arguments)?;
     Ok(true)
 }

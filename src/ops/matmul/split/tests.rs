@@ -1,13 +1,15 @@
 use super::super::super::spec::Meta;
 use super::super::super::{Call, Raw};
-use super::super::cuda::faster;
+use super::super::cuda::{choice, tensor_plan};
 use super::*;
-use crate::driver::fake::{Config, FakeDriver};
+use crate::driver::fake::{Config, FakeDriver, Launch};
 use crate::kernels::{Launcher, Parameter, find};
 use crate::tensor::DeviceCore;
 use crate::{DType, Tensor};
 
 const H200: Setting = Setting { size: 4, aligned: [true; 3], activation: 0, multiprocessors: 132 };
+const PASSING: [Form<Planes>; 2] = [Form::Passing, Form::Passing];
+const WEIGHTS: [Form<Planes>; 2] = [Form::Passing, Form::Wanted];
 
 fn call(dims: &[&[usize]], options: &[&str], precision: &str) -> Call {
     let metas = dims.iter().map(|dims| Some(Meta::new(DType::F32, *dims))).collect();
@@ -20,16 +22,21 @@ fn product(dims: &[&[usize]], options: &[&str]) -> Product {
     Product::of(&call(dims, options, "highest")).unwrap()
 }
 
+/// The plan where the route is the faster one.
+fn faster(product: &Product, precision: Precision, forms: &[Form<Planes>; 2]) -> Option<Plan> {
+    tensor_plan(product, H200, precision).filter(|plan| plan.time(forms) < choice(product, H200).time)
+}
+
 fn route(m: usize, n: usize, k: usize, precision: Precision) -> Option<&'static str> {
-    let plan = faster(&product(&[&[m, k], &[k, n]], &[]), H200, precision);
-    plan.map(|plan| plan.tile.name)
+    faster(&product(&[&[m, k], &[k, n]], &[]), precision, &PASSING).map(|plan| plan.tile.name)
 }
 
 #[test]
 fn the_route_pays_from_some_size_on() {
     let of = |size, precision| route(size, size, size, precision);
-    assert_eq!(of(512, Precision::Highest), None);
-    assert_eq!(of(1024, Precision::Highest), Some("split_128x64"));
+    assert_eq!(of(256, Precision::Highest), None);
+    assert_eq!(of(512, Precision::Highest), Some("split_64x64"));
+    assert_eq!(of(1024, Precision::Highest), Some("split_64x128"));
     assert_eq!(of(2048, Precision::Highest), Some("split_128x128"));
     assert_eq!(of(8192, Precision::Highest), Some("split_128x128"));
     assert_eq!(of(4096, Precision::High), Some("half_128x128"));
@@ -43,11 +50,18 @@ fn the_route_pays_from_some_size_on() {
     assert!(plan(&product(&[&[2048, 2048], &[2048, 2048]], &[]), double, Precision::Highest).is_none());
 }
 
+#[test]
+fn weights_take_the_route_sooner() {
+    let product = product(&[&[64, 4096], &[4096, 4096]], &[]);
+    assert!(faster(&product, Precision::Highest, &PASSING).is_none());
+    assert!(faster(&product, Precision::Highest, &WEIGHTS).is_some());
+}
+
 /// Of __test__/36.products.test.mjs.
 #[test]
 fn sizes_of_the_suite_take_the_route() {
     let taken = |a: &[usize], b: &[usize], options: &[&str], precision| {
-        faster(&product(&[a, b], options), H200, precision).is_some()
+        faster(&product(&[a, b], options), precision, &PASSING).is_some()
     };
     for precision in [Precision::Highest, Precision::High] {
         assert!(taken(&[1023, 1027], &[1027, 1025], &[], precision));
@@ -92,91 +106,233 @@ fn words_fill_the_kernels_structs() {
     let last = |name: &str| *find(name, 90).unwrap().1.parameters.last().unwrap();
     for precision in [Precision::Highest, Precision::High] {
         let plan = plan(&product, H200, precision).unwrap();
-        let words = plan.words(&product, 3, 9);
-        for name in [&format!("matmul_f32_{}", plan.tile.name)[..], "matmul_f32_chain"] {
-            assert_eq!(last(name), Parameter::Block(words.len() * 4));
-        }
-        assert_eq!(words[..8], [1000, 1026, 300, 1, 3, VECTOR_D, 9, 9]);
-        let sides = [plan.a.words(11, 9), plan.b.words(12, 9)].concat();
-        assert_eq!(last("split_f32_first"), Parameter::Block(sides.len() * 4));
-        assert_eq!(sides[..6], [1000, 300, 320, VECTOR | if plan.a.hi_only { HI_ONLY } else { 0 }, 1, 11]);
-        assert_eq!(sides[13 + 3] & !HI_ONLY, TRANSPOSE);
+        let words = plan.words(&product, 3, [9, 1]);
+        assert_eq!(last(&format!("matmul_f32_{}", plan.tile.name)), Parameter::Block(words.len() * 4));
+        assert_eq!(words[..8], [1000, 1026, 300, 1, 3, VECTOR_D, 9, 1]);
+        assert_eq!(words[22..], [0, 0, 1, 0, 300, 0, 1, 0, 0, 0, 1, 0, 1026, 0, 0, 0]);
+        let sides = [plan.a.words(11, 1, 9), plan.b.words(12, 1, 9)].concat();
+        assert_eq!(last("split_f32"), Parameter::Block(sides.len() * 4));
+        let hi_only = if plan.a.hi_only { HI_ONLY } else { 0 };
+        assert_eq!(sides[..8], [1000, 300, 320, hi_only, 1, 11, 32, 9]);
+        assert_eq!(sides[12..][..8], [1026, 300, 320, TURNED | hi_only, 1, 12, 320, 9]);
+        assert_eq!((plan.a.vectors, plan.b.vectors), (true, false));
     }
     for tile in THREE_PRODUCTS.iter().chain(&ONE_PRODUCT) {
         assert!(find(&format!("matmul_f32_{}", tile.name), 90).unwrap().0.exact);
-        assert!(tile.units * (ROWS + tile.columns) * 128 + 2048 <= 227 * 1024);
+        let side = Side {
+            rows: 1,
+            k: 1,
+            turned: false,
+            pitch: 1,
+            walk: Walk::over(&[], |_| 0).unwrap(),
+            vectors: false,
+            hi_only: false,
+        };
+        let plan = Plan { tile, a: side, b: side, batch: 1, c_batch: 0, vector_d: false, time: 0.0 };
+        let barriers_and_exponents = 16 * tile.units + 4 * (tile.rows + tile.columns);
+        assert!(plan.shared() as usize + barriers_and_exponents <= 227 * 1024, "{}", tile.name);
     }
 }
 
 #[test]
-fn chunks_and_blocks_cover_both_sides() {
-    for (rows, k, count) in [(1, 64, 1), (127, 65, 3), (1000, 4100, 1), (129, 100_000, 2), (50_000, 64, 7)] {
+fn blocks_cover_both_sides() {
+    let all = [(1, 64, 1), (127, 65, 3), (1000, 4100, 1), (129, 100_000, 2), (50_000, 64, 7), (9, 8192, 1)];
+    for (rows, k, count) in all {
         let walk = Walk { each: 1, count, step: rows * k };
-        let turned = Side::new(rows, (k, rows), true, walk, (true, 132));
-        assert!(turned.chunk * turned.chunks() >= k && turned.chunk * (turned.chunks() - 1) < k);
-        assert!(turned.chunks() <= 16);
-        assert_eq!(turned.blocks()[0], rows.div_ceil(128) * turned.chunks() * count);
-        let straight = Side::new(rows, (k, k), false, walk, (true, 132));
-        assert_eq!(straight.blocks(), [if k <= 1024 { (rows * count).div_ceil(8) } else { rows * count }, 0]);
-        assert_eq!(straight.vectors, k.is_multiple_of(4));
+        let side = |turned| Side { rows, k, turned, pitch: k, walk, vectors: true, hi_only: false };
+        let turned = side(true);
+        for cluster in [turned.cluster(), 8] {
+            let width = turned.width(cluster);
+            assert!(width * cluster >= k && width.is_multiple_of(64) && width >= 128);
+            assert!(cluster == 8 || width <= HELD || turned.cluster() == 8);
+            assert_eq!(turned.blocks(cluster), rows.div_ceil(16) * count * cluster);
+        }
+        let straight = side(false);
+        let width = straight.width(8);
+        assert!([32, 64, 128, 256].contains(&width) && (width == 256 || width * 32 >= k));
+        assert_eq!(straight.blocks(1), (rows * count).div_ceil(256 / width));
+        assert!(straight.blocks(8).is_multiple_of(8) && straight.blocks(8) >= straight.blocks(1));
         assert!(straight.plane_pitch() >= k && straight.plane_pitch().is_multiple_of(64));
+        assert_eq!(
+            (straight.cluster(), straight.steps(), turned.steps()),
+            (1, [k, 1, rows * k], [1, k, rows * k])
+        );
     }
 }
 
-/// The kernels that a product launches on a card like the stand-in's.
-fn launched(driver: &FakeDriver, launcher: &Launcher, dims: [&[usize]; 2], precision: &str) -> Vec<String> {
-    let call = call(&dims, &[], precision);
-    let tensors: Vec<_> = call
-        .inputs
-        .iter()
-        .map(|meta| meta.as_ref().map(|meta| Tensor::device(launcher.core(), meta).unwrap()))
-        .collect();
-    let before = driver.launches().len();
-    call.run_cuda(launcher, &tensors).unwrap();
-    driver.launches()[before..].iter().map(|launch| launch.kernel.clone()).collect()
+/// Tensors on a card like the stand-in's, multiplied.
+struct Bench {
+    driver: FakeDriver,
+    launcher: Launcher,
+}
+
+impl Bench {
+    fn new(config: Config) -> Bench {
+        let driver = FakeDriver::install(config);
+        let launcher = Launcher::new(DeviceCore::open(0).unwrap());
+        Bench { driver, launcher }
+    }
+
+    fn tensor(&self, dims: &[usize]) -> Tensor {
+        Tensor::device(self.launcher.core(), &Meta::new(DType::F32, dims)).unwrap()
+    }
+
+    /// The launches of a product.
+    fn multiply(&self, a: &Tensor, b: &Tensor, options: &[&str], precision: &str) -> Vec<Launch> {
+        let call = call(&[&a.meta().dims, &b.meta().dims], options, precision);
+        let before = self.driver.launches().len();
+        call.run_cuda(&self.launcher, &[Some(a.clone()), Some(b.clone()), None, None]).unwrap();
+        self.driver.launches()[before..].to_vec()
+    }
+
+    /// The kernels of a product of two new tensors.
+    fn kernels(&self, dims: [&[usize]; 2], precision: &str) -> Vec<String> {
+        let [a, b] = dims.map(|dims| self.tensor(dims));
+        names(&self.multiply(&a, &b, &[], precision))
+    }
+
+    fn prepared(&self) -> u64 {
+        self.launcher.core().memory_stats().prepared
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        assert!(self.driver.misuse().is_empty(), "{:?}", self.driver.misuse());
+    }
+}
+
+fn names(launches: &[Launch]) -> Vec<String> {
+    launches.iter().map(|launch| launch.kernel.clone()).collect()
+}
+
+fn words(launch: &Launch, argument: usize) -> Vec<u64> {
+    launch.arguments[argument].chunks_exact(8).map(bytemuck::pod_read_unaligned).collect()
+}
+
+/// The blocks of both operands in a launch of split.cu.
+fn split_blocks(launch: &Launch) -> [u64; 2] {
+    let words = words(launch, 8);
+    [words[2] >> 32, words[8] >> 32]
 }
 
 #[test]
 fn launches_follow_each_other() {
-    let driver = FakeDriver::install(Config::default());
-    let launcher = Launcher::new(DeviceCore::open(0).unwrap());
+    let bench = Bench::new(Config::default());
     let dims: [&[usize]; 2] = [&[1024, 1000], &[1000, 1024]];
-    let names = launched(&driver, &launcher, dims, "highest");
-    assert_eq!(names, ["split_f32_first", "split_f32_second", "matmul_f32_split_128x64", "matmul_f32_chain"]);
-    let launches = driver.launches();
-    let words = |launch: usize, argument: usize| -> Vec<u64> {
-        launches[launch].arguments[argument].chunks_exact(8).map(bytemuck::pod_read_unaligned).collect()
-    };
-    assert_eq!(words(2, 0)[1..7], [1000, 1024, 2, 2048, 2048 * 1024, 128]);
-    assert_eq!(words(2, 1)[6], 64);
-    assert_eq!((launches[2].blocks.0, launches[2].threads.0, launches[2].shared), (128, 384, 222_208));
-    assert_eq!((launches[3].blocks.0, launches[3].threads.0, launches[3].shared), (128, 128, 0));
-    // Planes, exponents and ranges are those that the first launch wrote.
-    for (product, split) in [(2, 2), (3, 7), (4, 4), (5, 9)] {
-        assert_eq!(words(2, product), words(0, split));
+    let [a, b] = dims.map(|dims| bench.tensor(dims));
+    let launches = bench.multiply(&a, &b, &[], "highest");
+    assert_eq!(names(&launches), ["split_f32", "matmul_f32_split_64x128"]);
+    let (split, main) = (&launches[0], &launches[1]);
+    assert_eq!((split.blocks.0, split.cluster, split.early), (128 + 128, 2, false));
+    assert_eq!(split_blocks(split), [128, 128]);
+    assert_eq!((main.blocks.0, main.threads.0, main.shared, main.early), (128, 384, 230_400, true));
+    assert_eq!(words(main, 0)[1..7], [1000, 1024, 2, 2048, 2048 * 1024, 64]);
+    assert_eq!(words(main, 1)[6], 128);
+    // Planes, exponents and ranges are those that the first launch wrote, operands the same.
+    assert_eq!((words(main, 0)[0], words(main, 1)[0]), (words(split, 1)[0], words(split, 5)[0]));
+    for (product, prepared) in [(2, 2), (3, 6), (4, 3), (5, 7), (6, 0), (7, 4)] {
+        assert_eq!(words(main, product), words(split, prepared));
     }
-    assert_eq!(words(3, 10)[0] + 24, words(3, 11)[0]);
-    let names = launched(&driver, &launcher, dims, "high");
-    assert_eq!(names[2..], ["matmul_f32_half_128x128", "matmul_f32_chain"]);
-    assert_eq!(words(2, 4)[0] + 64, {
-        let launches = driver.launches();
-        bytemuck::pod_read_unaligned::<u64>(&launches[6].arguments[4])
-    });
-    assert_eq!(launched(&driver, &launcher, dims, "strict")[0], "matmul_f32_128x64");
-    assert!(driver.misuse().is_empty(), "{:?}", driver.misuse());
+    assert_eq!(words(main, 4)[0] + 24, words(main, 5)[0]);
+    let again = bench.multiply(&a, &b, &[], "high");
+    assert_eq!(names(&again), ["split_f32", "matmul_f32_half_128x128"]);
+    assert_eq!(words(main, 4)[0] + 64, words(&again[1], 4)[0]);
+    assert_eq!(bench.kernels(dims, "strict")[0], "matmul_f32_128x64");
+    assert_eq!(bench.kernels([&[1023, 1000], &[1000, 1027]], "highest")[0], "split_f32_unaligned");
+}
+
+#[test]
+fn planes_of_weights_are_kept_with_them() {
+    let bench = Bench::new(Config::default());
+    let weights = bench.tensor(&[1024, 1024]);
+    let x = [0; 3].map(|_| bench.tensor(&[1000, 1024]));
+    let run = |x: &Tensor, options: &[&str], precision| bench.multiply(x, &weights, options, precision);
+    for _ in 0..2 {
+        assert_eq!(split_blocks(&run(&x[0], &[], "highest")[0]), [126, 128]);
+    }
+    assert_eq!(bench.prepared(), 0);
+    // A second partner: planes, exponents and a range of their own are made once more, and stay.
+    let made = run(&x[1], &[], "highest");
+    assert_eq!(split_blocks(&made[0]), [126, 128]);
+    let (planes, range) = (words(&made[0], 5)[0], words(&made[0], 7)[0]);
+    assert!(range > planes && range < planes + bench.prepared());
+    assert_eq!(bench.prepared(), 6 << 20);
+    for x in &x {
+        let launches = run(x, &[], "highest");
+        assert_eq!((split_blocks(&launches[0]), launches[0].cluster), ([125, 0], 0));
+        assert_eq!((words(&launches[1], 1)[0], words(&launches[1], 5)[0]), (planes, range));
+        assert_eq!(words(&launches[1], 15)[3] >> 32, 1, "epoch of the kept range");
+    }
+    // Another layout or precision is another form.
+    for (options, precision) in [(&["transB"][..], "highest"), (&[], "high")] {
+        let before = bench.prepared();
+        let blocks = [0, 1, 2].map(|i| split_blocks(&run(&x[i], options, precision)[0])[1] > 0);
+        assert_eq!(
+            (blocks, bench.prepared() > before),
+            ([true, true, false], true),
+            "{options:?} {precision}"
+        );
+    }
+    // The same elements under other dims are the same memory, and both sides may be kept.
+    let rows = weights.reshape([1, 1024, 1024]).unwrap();
+    assert_eq!(split_blocks(&bench.multiply(&x[0], &rows, &[], "highest")[0])[1], 0);
+    let left = bench.tensor(&[1000, 1024]);
+    for other in [&x[0], &x[1], &x[2]] {
+        bench.multiply(&left, other, &["transB"], "highest");
+    }
+    bench.multiply(&left, &weights, &[], "highest");
+    assert_eq!(names(&bench.multiply(&left, &weights, &[], "highest")), ["matmul_f32_split_64x128"]);
+    let held = bench.prepared();
+    drop((weights, rows));
+    assert!(bench.prepared() < held);
+    drop((left, x));
+    assert_eq!((bench.prepared(), bench.launcher.core().memory_stats().used), (0, 0));
+}
+
+#[test]
+fn kept_planes_go_where_memory_runs_short() {
+    let bench = Bench::new(Config::default());
+    let [weights, others] = [0; 2].map(|_| bench.tensor(&[1024, 1024]));
+    let x = [0; 2].map(|_| bench.tensor(&[1024, 1024]));
+    let keep = |weights: &Tensor| x.iter().for_each(|x| drop(bench.multiply(x, weights, &[], "highest")));
+    let core = bench.launcher.core();
+    keep(&weights);
+    assert_eq!(bench.prepared(), 6 << 20);
+    core.trim_memory();
+    assert_eq!(bench.prepared(), 0);
+    keep(&weights);
+    // A request beyond the limit takes their place.
+    core.set_memory_limit(core.memory_stats().used + (1 << 20));
+    drop(bench.tensor(&[1024, 1024]));
+    assert_eq!(bench.prepared(), 0);
+    // Together they take no more than a quarter of the limit.
+    core.set_memory_limit(44 << 20);
+    keep(&weights);
+    keep(&others);
+    assert_eq!(bench.prepared(), 6 << 20);
+    assert_eq!(split_blocks(&bench.multiply(&x[0], &weights, &[], "highest")[0])[1], 0);
+    assert!(split_blocks(&bench.multiply(&x[0], &others, &[], "highest")[0])[1] > 0);
+    core.set_memory_limit(0);
+    // By now all four have met two others.
+    keep(&others);
+    assert_eq!(bench.prepared(), 24 << 20);
+    // A request that the device refuses takes their place too.
+    bench.driver.fail("cuMemAlloc_v2", 1, 2);
+    bench.driver.fail("cuMemAlloc_v2", 2, 2);
+    drop(bench.tensor(&[3000, 3000]));
+    assert_eq!(bench.prepared(), 0);
 }
 
 #[test]
 fn without_tensor_maps_or_memory_the_chains_run() {
     let dims: [&[usize]; 2] = [&[2048, 1024], &[1024, 4096]];
-    let driver = FakeDriver::install(Config { absent: &["cuTensorMapEncodeTiled"], ..Config::default() });
-    let launcher = Launcher::new(DeviceCore::open(0).unwrap());
-    assert_eq!(launched(&driver, &launcher, dims, "highest").len(), 1);
-    drop((launcher, driver));
-    let driver = FakeDriver::install(Config::default());
-    let launcher = Launcher::new(DeviceCore::open(0).unwrap());
-    launcher.core().set_memory_limit(70 << 20);
-    assert_eq!(launched(&driver, &launcher, dims, "highest").len(), 1);
-    launcher.core().set_memory_limit(0);
-    assert_eq!(launched(&driver, &launcher, dims, "highest").len(), 4);
+    let bench = Bench::new(Config { absent: &["cuTensorMapEncodeTiled"], ..Config::default() });
+    assert_eq!(bench.kernels(dims, "highest").len(), 1);
+    drop(bench);
+    let bench = Bench::new(Config::default());
+    bench.launcher.core().set_memory_limit(70 << 20);
+    assert_eq!(bench.kernels(dims, "highest").len(), 1);
+    bench.launcher.core().set_memory_limit(0);
+    assert_eq!(bench.kernels(dims, "highest").len(), 2);
 }
