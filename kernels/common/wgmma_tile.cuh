@@ -5,13 +5,12 @@
 #include "gemm_tile.cuh"
 #include "hopper.cuh"
 
-template <int BN_, bool BF16, bool ACROSS_A_, bool ACROSS_B_> struct WgmmaTile {
+template <int BN_, bool BF16_> struct WgmmaTile {
     static constexpr int BM = 128, BN = BN_, R = BN / 2;
-    static constexpr bool ACROSS_A = ACROSS_A_, ACROSS_B = ACROSS_B_;
+    static constexpr bool BF16 = BF16_;
     // A slot holds 64 of k of both operands; all together 192 KB.
     static constexpr int SLOTS = 1536 / (BM + BN);
     static constexpr unsigned BYTES_A = BM * 128, BYTES = (BM + BN) * 128;
-    using Mma = Wgmma<BN, BF16, ACROSS_A_, ACROSS_B_>;
 };
 
 template <int SLOTS> struct WgmmaRing {
@@ -67,8 +66,8 @@ template <class Tl, class P> struct WgmmaWalk {
 };
 
 // ROWS of an operand by 64 of k; what lies outside the matrix arrives as zeros.
-template <int ROWS, bool ACROSS> WW_INLINE void bring_tile(unsigned to, const TensorMap *map, unsigned full, unsigned row, unsigned k, unsigned matrix) {
-    if (ACROSS) {
+template <int ROWS> WW_INLINE void bring_tile(unsigned to, const TensorMap *map, bool across, unsigned full, unsigned row, unsigned k, unsigned matrix) {
+    if (across) {
 #pragma unroll
         for (int i = 0; i < ROWS / 64; ++i) copy_box(to + i * 8192, map, full, row + i * 64, k, matrix);
     } else {
@@ -77,7 +76,8 @@ template <int ROWS, bool ACROSS> WW_INLINE void bring_tile(unsigned to, const Te
 }
 
 // One thread's work. `blocks` of 64 along k; beyond k there are zeros.
-template <class Tl, class P> WW_INLINE void wgmma_bring(const TensorMap *map_a, const TensorMap *map_b, const WgmmaShared &shared, const P &p, unsigned blocks) {
+template <class Tl, class P>
+WW_INLINE void wgmma_bring(const TensorMap *map_a, bool across_a, const TensorMap *map_b, bool across_b, const WgmmaShared &shared, const P &p, unsigned blocks) {
     const WgmmaWalk<Tl, P> walk(p);
     WgmmaRing<Tl::SLOTS> ring;
     prefetch_map(map_a);
@@ -90,25 +90,26 @@ template <class Tl, class P> WW_INLINE void wgmma_bring(const TensorMap *map_a, 
             const unsigned to = shared.slots + ring.slot * Tl::BYTES, full = shared.full + ring.slot * 8;
             barrier_wait(shared.empty + ring.slot * 8, ring.phase ^ 1);
             barrier_expect(full, Tl::BYTES);
-            bring_tile<Tl::BM, Tl::ACROSS_A>(to, map_a, full, row, block * 64, a);
-            bring_tile<Tl::BN, Tl::ACROSS_B>(to + Tl::BYTES_A, map_b, full, column, block * 64, b);
+            bring_tile<Tl::BM>(to, map_a, across_a, full, row, block * 64, a);
+            bring_tile<Tl::BN>(to + Tl::BYTES_A, map_b, across_b, full, column, block * 64, b);
             ring.step();
         }
     }
 }
 
 // Products of the slot at an address by one of the two warpgroups. FRESH starts a sum.
-template <class Tl, bool FRESH = false> WW_INLINE void wgmma_slot(float (&d)[Tl::R], unsigned at, unsigned group) {
+template <class Tl, bool ACROSS_A, bool ACROSS_B, bool FRESH = false> WW_INLINE void wgmma_slot(float (&d)[Tl::R], unsigned at, unsigned group) {
+    using Mma = Wgmma<Tl::BN, Tl::BF16, ACROSS_A, ACROSS_B>;
     const unsigned at_a = at + group * 8192, at_b = at + Tl::BYTES_A;
-    const unsigned long long a = Tl::ACROSS_A ? panel_descriptor(at_a) : tile_descriptor(at_a);
-    const unsigned long long b = Tl::ACROSS_B ? panel_descriptor(at_b) : tile_descriptor(at_b);
+    const unsigned long long a = ACROSS_A ? panel_descriptor(at_a) : tile_descriptor(at_a);
+    const unsigned long long b = ACROSS_B ? panel_descriptor(at_b) : tile_descriptor(at_b);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        const unsigned long long ai = a + i * (Tl::ACROSS_A ? 128 : 2), bi = b + i * (Tl::ACROSS_B ? 128 : 2);
+        const unsigned long long ai = a + i * (ACROSS_A ? 128 : 2), bi = b + i * (ACROSS_B ? 128 : 2);
         if (FRESH && i == 0)
-            Tl::Mma::set(d, ai, bi);
+            Mma::set(d, ai, bi);
         else
-            Tl::Mma::add(d, ai, bi);
+            Mma::add(d, ai, bi);
     }
 }
 
@@ -118,7 +119,7 @@ WW_INLINE void wgmma_release(unsigned empty) {
 
 // d = the sum, in the tensor core from end to end; `blocks` is even. It truncates: sums of one sign come out low by up to
 // some 2^-27 of themselves for each 64 of k.
-template <class Tl> WW_INLINE void wgmma_sum(float (&d)[Tl::R], WgmmaRing<Tl::SLOTS> &ring, const WgmmaShared &shared, unsigned group, unsigned blocks) {
+template <class Tl, bool ACROSS_A, bool ACROSS_B> WW_INLINE void wgmma_sum(float (&d)[Tl::R], WgmmaRing<Tl::SLOTS> &ring, const WgmmaShared &shared, unsigned group, unsigned blocks) {
 #pragma unroll
     for (int i = 0; i < Tl::R; ++i) d[i] = 0.0f;
     // Unrolled further, it takes some compilers a minute. In flight across the loop's edge, some would wait for each.
@@ -127,13 +128,13 @@ template <class Tl> WW_INLINE void wgmma_sum(float (&d)[Tl::R], WgmmaRing<Tl::SL
         const unsigned slot0 = ring.slot;
         barrier_wait(shared.full + slot0 * 8, ring.phase);
         wgmma_fence();
-        wgmma_slot<Tl>(d, shared.slots + slot0 * Tl::BYTES, group);
+        wgmma_slot<Tl, ACROSS_A, ACROSS_B>(d, shared.slots + slot0 * Tl::BYTES, group);
         wgmma_commit();
         ring.step();
         const unsigned slot1 = ring.slot;
         barrier_wait(shared.full + slot1 * 8, ring.phase);
         wgmma_fence();
-        wgmma_slot<Tl>(d, shared.slots + slot1 * Tl::BYTES, group);
+        wgmma_slot<Tl, ACROSS_A, ACROSS_B>(d, shared.slots + slot1 * Tl::BYTES, group);
         wgmma_commit();
         ring.step();
         wgmma_wait<1>();
@@ -145,7 +146,7 @@ template <class Tl> WW_INLINE void wgmma_sum(float (&d)[Tl::R], WgmmaRing<Tl::SL
 }
 
 // The same with sums of 128 added to d in registers, rounded to nearest.
-template <class Tl> WW_INLINE void wgmma_sum_promoted(float (&d)[Tl::R], WgmmaRing<Tl::SLOTS> &ring, const WgmmaShared &shared, unsigned group, unsigned blocks) {
+template <class Tl, bool ACROSS_A, bool ACROSS_B> WW_INLINE void wgmma_sum_promoted(float (&d)[Tl::R], WgmmaRing<Tl::SLOTS> &ring, const WgmmaShared &shared, unsigned group, unsigned blocks) {
 #pragma unroll
     for (int i = 0; i < Tl::R; ++i) d[i] = 0.0f;
 #pragma unroll 1
@@ -158,8 +159,8 @@ template <class Tl> WW_INLINE void wgmma_sum_promoted(float (&d)[Tl::R], WgmmaRi
         barrier_wait(shared.full + slot1 * 8, ring.phase);
         ring.step();
         wgmma_fence();
-        wgmma_slot<Tl, true>(part, shared.slots + slot0 * Tl::BYTES, group);
-        wgmma_slot<Tl>(part, shared.slots + slot1 * Tl::BYTES, group);
+        wgmma_slot<Tl, ACROSS_A, ACROSS_B, true>(part, shared.slots + slot0 * Tl::BYTES, group);
+        wgmma_slot<Tl, ACROSS_A, ACROSS_B>(part, shared.slots + slot1 * Tl::BYTES, group);
         wgmma_commit();
         wgmma_wait();
         wgmma_touch(part);

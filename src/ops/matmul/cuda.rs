@@ -5,7 +5,7 @@ use super::super::cast;
 use super::super::operands::{device_optional, device_view};
 use super::super::tile::{Choice, STEP, Tile, Work, choose, split_evenly};
 use super::super::{Call, OpSpec, Precision};
-use super::{BatchAxis, LARGEST, Product, factor, split};
+use super::{BatchAxis, LARGEST, Product, factor, half, split};
 use crate::driver::DevicePtr;
 use crate::dtype::DType;
 use crate::kernels::{Arg, Launcher, float_arg, grid_x, linear};
@@ -237,7 +237,7 @@ impl<'a> Job<'a> {
 }
 
 /// Ways to take operands or results of 16 bits as they are, the fastest first. Each answers whether it took the job.
-const HALF_ROUTES: &[fn(&Job) -> Result<bool>] = &[];
+const HALF_ROUTES: &[fn(&Job) -> Result<bool>] = &[half::run];
 
 pub fn run(
     call: &Call,

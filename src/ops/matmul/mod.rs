@@ -2,6 +2,7 @@
 
 mod cpu;
 mod cuda;
+mod half;
 mod split;
 
 use self::cpu::run as on_cpu;

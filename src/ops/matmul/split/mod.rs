@@ -18,6 +18,10 @@ struct Tile {
     columns: usize,
     /// Tiles of A and B that shared memory holds.
     units: usize,
+    /// Bytes of shared memory beside them.
+    stage: usize,
+    /// Longest sums: the tensor core truncates, so what stays in it comes out low by some 2^-27 for each 64 terms.
+    longest: usize,
     /// Microseconds for 64 of k, and for the rest of a tile.
     times: (f64, f64),
 }
@@ -62,15 +66,15 @@ const HELD: usize = 512;
 
 /// How a batch's index leads to a matrix: index / each % count, matrices `step` elements apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Walk {
-    each: usize,
-    count: usize,
-    step: usize,
+pub struct Walk {
+    pub each: usize,
+    pub count: usize,
+    pub step: usize,
 }
 
 impl Walk {
     /// `None` where the axes do not have that form.
-    fn over(batch: &[BatchAxis], step: fn(&BatchAxis) -> usize) -> Option<Walk> {
+    pub fn over(batch: &[BatchAxis], step: fn(&BatchAxis) -> usize) -> Option<Walk> {
         let mut walk = Walk { each: 1, count: 1, step: 0 };
         let mut outside = false;
         for axis in batch.iter().rev() {
@@ -83,6 +87,15 @@ impl Walk {
             }
         }
         Some(walk)
+    }
+
+    /// Elements from one product's matrix to the next; `None` where a step does not say it.
+    pub fn plain_step(&self, batch: usize) -> Option<usize> {
+        match *self {
+            Walk { step: 0, .. } => Some(0),
+            Walk { each: 1, count, step } if count == batch => Some(step),
+            _ => None,
+        }
     }
 }
 
@@ -173,11 +186,11 @@ impl Side {
     }
 }
 
-fn wide(value: usize) -> [u32; 2] {
+pub fn wide(value: usize) -> [u32; 2] {
     [value as u32, (value as u64 >> 32) as u32]
 }
 
-fn flags_of(flags: &[(bool, u32)]) -> u32 {
+pub fn flags_of(flags: &[(bool, u32)]) -> u32 {
     flags.iter().map(|(set, flag)| if *set { *flag } else { 0 }).sum()
 }
 
@@ -210,13 +223,8 @@ pub fn plan(product: &Product, setting: Setting, precision: Precision) -> Option
         [Walk::over(&product.batch, |axis| axis.a)?, Walk::over(&product.batch, |axis| axis.b)?];
     let a = side(m, product.pitch_a, product.transposed_a, walk_a, setting.aligned[0]);
     let b = side(n, product.pitch_b, !product.transposed_b, walk_b, setting.aligned[1]);
-    let walk_c = Walk::over(&product.batch, |axis| axis.c)?;
-    let c_batch = match walk_c {
-        _ if product.c.is_none() => 0,
-        Walk { step: 0, .. } => 0,
-        Walk { each: 1, count, step } if count == batch => step,
-        _ => return None,
-    };
+    // Without c its steps are 0.
+    let c_batch = Walk::over(&product.batch, |axis| axis.c)?.plain_step(batch)?;
     let tiles: &[Tile] = if highest { &THREE_PRODUCTS } else { &ONE_PRODUCT };
     if tiles[0].count(m, n, batch) > i32::MAX as usize || !a.is_within_limits() || !b.is_within_limits() {
         return None;
