@@ -5,7 +5,7 @@ import internal from '../lib/internal.js';
 import { emulate, requireEmulator } from './helpers/emulator.mjs';
 
 /** Families whose kernels use or feed Hopper's own instructions; `npm run test:gpu` on such a card runs them. */
-const LEFT_TO_THE_GPU = ['gemm_split', 'split'];
+const LEFT_TO_THE_GPU = ['gemm_half', 'gemm_split', 'split'];
 
 /** Kernels that a card of that capability never takes, and why. */
 const NOT_TAKEN = {

@@ -69,7 +69,15 @@ const windows = [
 export const several = [...elementwise, ...cast, ...pool, ...rows, ...median, ...skinny, ...windows];
 
 /** On a card with one; edges of the tiles are off the sizes. */
+/** Products of halves by each tile and transpose of compute capability 9.0, and sums that leave its tensor cores. */
+const halves = ['float16', 'bfloat16'];
+const tiles = [64, 128, 192, 256].flatMap((n) => [[false, false], [false, true], [true, false], [true, true]].map(([transA, transB]) =>
+  row('matmul', `halves 128 x 72 x ${n}${transA ? ', transA' : ''}${transB ? ', transB' : ''}`, [transA ? [72, 128] : [128, 72], transB ? [n, 72] : [72, n]], { transA, transB }, { dtypes: halves })))
+  .concat(row('matmul', 'halves at odd places', [[67, 73], [73, 61]], {}, { dtypes: halves }))
+  .concat(row('matmul', 'halves to float32', [[67, 72], [72, 64]], { outputType: 'float32' }, { dtypes: halves }));
+
 export const single = [
+  ...tiles,
   ...[[127, 255], [128, 191], [63, 62], [31, 29]].map(([m, n]) =>
     row('matmul', `${m} x 33 x ${n}`, [[m, 33], [33, n]], { activation: 'relu' }, { named: { bias: { dims: [n] } } })),
   ...[16, 3].flatMap((channels) => [[63, 16, 24], [63, 8, 8], [31, 15, 34], [31, 4, 7]].map(([filters, height, width]) =>

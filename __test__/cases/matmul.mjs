@@ -86,6 +86,15 @@ const converted = [[9, 11, 13], [64, 300, 65], [1, 200, 33]].flatMap(([m, k, n])
     product(m, k, n, { label: `to ${outputType}`, options: { outputType, activation: 'gelu' }, named: { bias: { dims: [n] } }, dtypes: ['float32', outputType] })),
 ]);
 
+/** Halves across the edges of the tensor cores' tiles, with all of the end. */
+const halfTiles = [[130, 72, 264], [65, 200, 520], [257, 130, 67]].flatMap(([m, k, n]) => [
+  ...[{}, ...transposes].map((options) => product(m, k, n, { options, label: `of halves ${Object.keys(options).join(' ')}`, dtypes: halves })),
+  product(m, k, n, { label: 'of halves, all of it', options: { alpha: 0.5, beta: -1.5, activation: 'silu' }, named: { c: full(m, n), bias: { dims: [n] } }, dtypes: halves }),
+  product(m, k, n, { label: 'of halves, bias by rows', options: { activation: 'relu', outputType: 'float32' }, named: { c: { dims: [1, n] }, bias: { dims: [m, 1] } }, dtypes: halves }),
+]).concat(product(64, 1000, 72, { label: 'of positive halves', fill: 'positive', dtypes: halves }));
+const halfBatches = [[[3, 70, 40], [3, 40, 72]], [[3, 40, 70], [40, 72]], [[2, 1, 70, 40], [2, 3, 40, 72]]].map(([a, b]) =>
+  ({ ...batched(a, b, { transA: a[1] === 40, activation: 'relu' }, { bias: { dims: [72] } }), dtypes: halves }));
+
 const views = [1, 2, 3].map((offset) => ({
   op: 'matmul', name: `views at offset ${offset}`, inputs: [{ dims: [33, 35], offset }, { dims: [35, 37], offset: offset + 1 }], named: { bias: { dims: [37], offset } }, options: {},
 }));
@@ -103,4 +112,4 @@ const nonFinite = [
   { name: 'smallest numbers', inputs: [{ dims: [3, 70], fill: 1e-40 }, { dims: [70, 3], fill: 1 }], dtypes: ['float32'] },
 ].map((row) => ({ op: 'matmul', options: {}, ...row }));
 
-export const cases = [...sweep, ...squares, ...large, ...turned, ...fills, ...extended, ...batches, ...converted, ...views, ...nonFinite];
+export const cases = [...sweep, ...squares, ...large, ...turned, ...fills, ...extended, ...batches, ...converted, ...halfTiles, ...halfBatches, ...views, ...nonFinite];
