@@ -14,6 +14,9 @@ const HIGH_BARS = new Map([[4096, 1.15], [8192, 1.3]]);
 /** Products that the card's power limits are measured for longer. */
 const LONG = { flops: 1e10, sampleMs: 70 };
 
+/** Least speed beside cuBLAS in the same type of 16 bits. */
+const HALF_BARS = new Map([[4096, 0.95], [8192, 0.95]]);
+
 /** @param {Map<number, number>} bars @param {number} n @returns {import('../cases.mjs').Bar | undefined} */
 const barOf = (bars, n) => (bars.has(n) ? { of: 'peer', least: Number(bars.get(n)) } : undefined);
 
@@ -48,6 +51,10 @@ export default {
       ...[256, 512, 1024, 2048, 4096, 8192].map((n) => product(n, n, n, { bar: barOf(BARS, n) })),
       ...[512, 1024, 2048, 4096, 8192].map((n) => product(n, n, n, { constant: 1, bar: barOf(CONSTANT_BARS, n) })),
       ...[2048, 4096, 8192].map((n) => product(n, n, n, { precision: 'high', bar: barOf(HIGH_BARS, n) })),
+      .../** @type {const} */ (['float16', 'bfloat16']).flatMap((type) => [1024, 2048, 4096, 8192].map((n) => product(n, n, n, { type, bar: barOf(HALF_BARS, n) }))),
+      product(4096, 4096, 4096, { type: 'bfloat16', transB: true }),
+      product(1023, 1025, 1027, { type: 'float16' }),
+      product(16, 11008, 4096, { type: 'bfloat16' }),
       product(4096, 4096, 4096, { precision: 'strict' }),
       product(4096, 4096, 4096, { transB: true }),
       product(1000, 1000, 1000),

@@ -6,10 +6,12 @@ use crate::{Result, invalid};
 /// From what a caller gives up to what the hardware then does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precision {
-    /// Errors of a float32 sum, by whichever route is fastest.
+    /// Errors of a float32 sum, by whichever route is fastest. Results of 16 bits from operands of 16 bits are rounded
+    /// from sums that the tensor core keeps, as at `High`.
     #[default]
     Highest,
-    /// Operands of 11 bits, summed in float32.
+    /// Operands of 11 bits, summed in the tensor core's float32, which truncates: up to 2^-13 of the magnitudes for the
+    /// longest sums that stay there.
     High,
     /// As `High` today.
     Medium,

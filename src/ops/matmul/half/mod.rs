@@ -5,7 +5,6 @@ mod launch;
 pub use self::launch::run;
 
 use super::super::Precision;
-use super::super::tile::LAUNCH;
 use super::Product;
 use super::split::{Walk, flags_of, wide};
 use crate::dtype::DType;
@@ -20,13 +19,17 @@ struct Tile {
 
 const ROWS: usize = 128;
 
-static TILES: [Tile; 3] = [
-    Tile { columns: 64, times: (0.21, 1.0) },
-    Tile { columns: 128, times: (0.33, 1.2) },
-    Tile { columns: 256, times: (0.61, 1.6) },
+static TILES: [Tile; 4] = [
+    Tile { columns: 64, times: (0.26, 2.0) },
+    Tile { columns: 128, times: (0.355, 1.8) },
+    Tile { columns: 192, times: (0.53, 2.2) },
+    Tile { columns: 256, times: (0.70, 3.0) },
 ];
 /// The only one whose kernels know WGMMA_PROMOTE.
-static PROMOTED: Tile = Tile { columns: 128, times: (0.39, 1.2) };
+static PROMOTED: Tile = Tile { columns: 128, times: (0.45, 2.2) };
+
+/// Sums from here on are long where few tiles share the device.
+const LONG: usize = 4096;
 
 /// Dynamic shared memory of every tile: slots of 192 KiB, 4 KiB for each of eight warps, alignment.
 const SHARED: u32 = (192 + 32 + 1) << 10;
@@ -128,12 +131,16 @@ fn plan(product: &Product, activation: u32, setting: Setting) -> Option<Plan> {
     let count = |tile: &Tile| m.div_ceil(ROWS) * n.div_ceil(tile.columns) * batch;
     let time = |tile: &Tile| {
         let each = tile.times.0 * k.div_ceil(64) as f64 + tile.times.1;
-        LAUNCH + count(tile).div_ceil(setting.multiprocessors.max(1) as usize) as f64 * each
+        count(tile).div_ceil(setting.multiprocessors.max(1) as usize) as f64 * each
     };
     let tile = match promotes {
         true => &PROMOTED,
         false => TILES.iter().min_by(|one, other| time(one).total_cmp(&time(other)))?,
     };
+    // Few tiles with long sums want splitting, which other routes do.
+    if 4 * count(tile) < setting.multiprocessors as usize && k >= LONG {
+        return None;
+    }
     let stored = |transposed: bool| if transposed { 't' } else { 'n' };
     let kernel = format!(
         "matmul_{}_{ROWS}x{}_{}{}",

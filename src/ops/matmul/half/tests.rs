@@ -30,6 +30,7 @@ fn tiles_follow_the_size() {
     let columns = |m, n, k| planned(&[&[m, k], &[k, n]], &[], H200).unwrap().tile.columns;
     assert_eq!(columns(8192, 8192, 8192), 256);
     assert_eq!(columns(4096, 4096, 4096), 256);
+    assert_eq!(columns(3072, 3072, 3072), 192);
     assert_eq!(columns(1024, 1024, 1024), 64);
     assert_eq!(columns(16, 11008, 4096), 128);
     assert_eq!(columns(1, 1, 1), 64);
@@ -65,6 +66,7 @@ fn what_the_route_leaves_to_others() {
     assert!(planned(&dims, &[], Setting { precision: Precision::Strict, ..H200 }).is_none());
     assert!(planned(&dims, &[], Setting { operands: DType::F32, ..H200 }).is_none());
     assert!(planned(&[&[64, 0], &[0, 64]], &[], H200).is_none());
+    assert!(planned(&[&[64, 65536], &[65536, 64]], &[], H200).is_none());
     // Rows of A broadcast within a batch and without.
     assert!(planned(&[&[2, 1, 4, 64, 64], &[3, 1, 64, 64]], &[], H200).is_none());
 }
@@ -93,7 +95,7 @@ fn words_fill_the_kernels_struct() {
     let plan = planned(&[&[5, 64, 300], &[64, 104], &[5, 300, 1]], &["transA"], H200).unwrap();
     assert_eq!(plan.words, [300, 104, 64, 5, 0, ALIGNED_D, 1, 5, 5, 1, 1, 0, 0, 0, 300, 0, 0, 0, 1, 0]);
     for dtype in ["f16", "bf16"] {
-        for columns in [64, 128, 256] {
+        for columns in [64, 128, 192, 256] {
             for stored in ["nn", "nt", "tn", "tt"] {
                 let (module, entry) = find(&format!("matmul_{dtype}_128x{columns}_{stored}"), 90).unwrap();
                 assert!(module.exact);
