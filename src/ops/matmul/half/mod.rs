@@ -20,10 +20,10 @@ struct Tile {
 const ROWS: usize = 128;
 
 static TILES: [Tile; 4] = [
-    Tile { columns: 64, times: (0.26, 2.0) },
-    Tile { columns: 128, times: (0.355, 1.8) },
-    Tile { columns: 192, times: (0.53, 2.2) },
-    Tile { columns: 256, times: (0.70, 3.0) },
+    Tile { columns: 64, times: (0.27, 1.6) },
+    Tile { columns: 128, times: (0.37, 1.8) },
+    Tile { columns: 192, times: (0.565, 2.2) },
+    Tile { columns: 256, times: (0.72, 3.0) },
 ];
 /// The only one whose kernels know WGMMA_PROMOTE.
 static PROMOTED: Tile = Tile { columns: 128, times: (0.45, 2.2) };
