@@ -18,10 +18,6 @@ struct Tile {
     columns: usize,
     /// Tiles of A and B that shared memory holds.
     units: usize,
-    /// Bytes of shared memory beside them.
-    stage: usize,
-    /// Longest sums: the tensor core truncates, so what stays in it comes out low by some 2^-27 for each 64 terms.
-    longest: usize,
     /// Microseconds for 64 of k, and for the rest of a tile.
     times: (f64, f64),
 }
