@@ -3,8 +3,8 @@
 #pragma once
 #include "split_store.cuh"
 
-// 128 rows by 64 or 128 columns.
-template <int COLUMNS> using ChainTile = Tile<float, 128, COLUMNS, 8, COLUMNS / 16>;
+// 128 rows by 64 or 128 columns, with a step of k that keeps the unrolled code short.
+template <int COLUMNS> using ChainTile = Tile<float, 128, COLUMNS, 8, COLUMNS / 16, COLUMNS == 64 ? 16 : 8>;
 
 template <class Loader> WW_INLINE void chain_load(Loader &load, const float *x, const SplitSteps &steps, unsigned matrix, unsigned origin, unsigned limit, unsigned k) {
     const bool along_k = steps.k.get() == 1;
