@@ -2,7 +2,8 @@
 // Matrix products d = act(alpha * a b + beta * c + bias) of float32 on the tensor cores, batched, from the planes that
 // split.cu makes (common/split.cuh). hh = hi hi is summed over 64 of k by the tensor core, which truncates, and added to
 // a float32 master in registers; the cross sums hi lo + lo hi are 2^-11 of it and stay in the tensor core. The
-// _half forms multiply the hi planes alone (22 bits less: 2^-11 a product). Operands that do not suit this are
+// _half forms multiply the hi planes alone (22 bits less: 2^-11 a product); the widest of them leaves its sums in the
+// tensor core to the end. Operands that do not suit this are
 // multiplied by float32 chains instead (common/split_chain.cuh).
 // 384 threads: two warpgroups that multiply, one that brings tiles. Tiles of 128 rows: each multiplies 64 rows. Tiles of 64
 // rows: each takes every other block of 64 along k. grid.x = min(tiles, multiprocessors), dynamic shared memory UNITS *
@@ -11,11 +12,11 @@
 #include "common/hopper.cuh"
 #include "common/split_chain.cuh"
 
-enum class Form { THREE, ORDERED, HALF };
+enum class Form { THREE, ORDERED, HALF, WHOLE };
 
 template <int BM_, int BN_, int UNITS_, Form FORM> struct SplitTile {
     static constexpr int BM = BM_, BN = BN_, UNITS = UNITS_, R = BN / 2;
-    static constexpr bool HALF = FORM == Form::HALF, ORDERED = FORM == Form::ORDERED, ALONG_K = BM == 64;
+    static constexpr bool WHOLE = FORM == Form::WHOLE, HALF = WHOLE || FORM == Form::HALF, ORDERED = FORM == Form::ORDERED, ALONG_K = BM == 64;
     // A unit is a tile of A and a tile of B. Of the two of a block of 64 along k, the first holds A lo and B hi, the
     // second A hi and B lo; the half forms have one, A hi and B hi.
     static constexpr unsigned BYTES_A = BM * 128, BYTES = (BM + BN) * 128, PER_BLOCK = HALF ? 1 : 2;
@@ -222,6 +223,32 @@ template <class Tl> WW_INLINE void half_sum(float (&master)[Tl::R], Ring<Tl::UNI
     }
 }
 
+// The same without a master: sums come low by up to some 2^-27 of themselves for each 64 of k.
+template <class Tl> WW_INLINE void whole_sum(float (&sum)[Tl::R], Ring<Tl::UNITS> &ring, const SplitShared &shared, unsigned group, unsigned count) {
+    using Mma = Wgmma<Tl::BN, false>;
+    // Unrolled, it takes some compilers a minute.
+#pragma unroll 1
+    for (unsigned b = 0; b < count; b += 2) {
+        unsigned slots[2];
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const unsigned slot = slots[half] = ring.slot, at = shared.tiles + slot * Tl::BYTES;
+            const unsigned long long a = tile_descriptor(at + group * 8192), b = tile_descriptor(at + Tl::BYTES_A);
+            barrier_wait(shared.full + slot * 8, ring.phase);
+            ring.step();
+            wgmma_fence();
+#pragma unroll
+            for (int i = 0; i < 4; ++i) Mma::add(sum, a + 2 * i, b + 2 * i);
+            wgmma_commit();
+        }
+        wgmma_wait<1>();
+        if ((threadIdx.x & 31) == 0) barrier_arrive(shared.empty + slots[0] * 8);
+        wgmma_wait();
+        if ((threadIdx.x & 31) == 0) barrier_arrive(shared.empty + slots[1] * 8);
+    }
+    wgmma_touch(sum);
+}
+
 // Adds the two warpgroups' sums over their halves of k; each keeps half of the columns.
 template <int R> WW_INLINE void offer_half(const float (&master)[R], unsigned exchange, unsigned group) {
     const unsigned to = exchange + (group * (R / 2) * 128 + (threadIdx.x & 127)) * 4;
@@ -268,7 +295,9 @@ template <class Tl> WW_INLINE void split_multiply(const typename Tl::Scales &sca
             barrier_wait(shared.scales_full, scales_phase);
             split_finish(half, SplitPlace(tm * Tl::BM, tn * Tl::BN + column), SplitPlace(0, column), scales, out, p);
         } else {
-            if constexpr (Tl::HALF)
+            if constexpr (Tl::WHOLE)
+                whole_sum<Tl>(master, ring, shared, group, blocks);
+            else if constexpr (Tl::HALF)
                 half_sum<Tl>(master, ring, shared, group, blocks);
             else
                 split_sum<Tl>(master, ring, shared, group, blocks);
@@ -338,4 +367,4 @@ SPLIT_MATMUL(matmul_f32_split_64x64, 64, 64, 9, Form::THREE)
 SPLIT_MATMUL(matmul_f32_split_64x128, 64, 128, 8, Form::THREE)
 SPLIT_MATMUL(matmul_f32_split_128x128, 128, 128, 7, Form::ORDERED)
 SPLIT_MATMUL(matmul_f32_half_128x128, 128, 128, 7, Form::HALF)
-SPLIT_MATMUL(matmul_f32_half_128x192, 128, 192, 5, Form::HALF)
+SPLIT_MATMUL(matmul_f32_half_128x256, 128, 256, 4, Form::WHOLE)
