@@ -39,7 +39,7 @@ fn the_route_pays_from_some_size_on() {
     assert_eq!(of(1024, Precision::Highest), Some("split_64x128"));
     assert_eq!(of(2048, Precision::Highest), Some("split_128x128"));
     assert_eq!(of(8192, Precision::Highest), Some("split_128x128"));
-    assert_eq!(of(3000, Precision::High), Some("half_128x128"));
+    assert_eq!(of(1024, Precision::High), Some("half_128x128"));
     assert_eq!(of(4096, Precision::High), Some("half_128x256"));
     assert_eq!(of(8192, Precision::Medium), Some("half_128x256"));
     assert_eq!(route(4096, 4096, 16385, Precision::High), Some("half_128x128"));
