@@ -349,10 +349,10 @@ fn load_tensor(coordinates: &str, rank: u32, bytes: u32) -> String {
 fn boxes_of_tensors() {
     // 8 x 4 words of a matrix of 12 x 30 with rows of 16, two of whose rows lie outside.
     let two = map(&[12, 30], &[64], &[8, 4], 0);
-    let got = sound(&load_tensor("6, 28", 2, 128), 32, Some(two.clone()));
+    let got = sound(&load_tensor("8, 28", 2, 128), 32, Some(two.clone()));
     let want: Vec<u32> = (0..32)
         .map(|n| (n / 8, n % 8))
-        .map(|(y, x)| if y < 2 && x < 6 { (28 + y) * 16 + 6 + x } else { 0 })
+        .map(|(y, x)| if y < 2 && x < 4 { (28 + y) * 16 + 8 + x } else { 0 })
         .collect();
     assert_eq!(got[..32], want);
     let swizzled = map(&[16, 30], &[64], &[8, 8], 1);
@@ -364,6 +364,7 @@ fn boxes_of_tensors() {
     let got = sound(&load_tensor("0, 2, 1, 0, 1", 5, 64), 16, Some(five));
     assert_eq!(got[..16], [68, 69, 70, 71, 0, 0, 0, 0, 92, 93, 94, 95, 0, 0, 0, 0].map(|x: u32| x));
     let finds = |body: &str, map: Option<TensorMap>, kind, part: &str| finds(body, 32, map, kind, part);
+    finds(&load_tensor("6, 28", 2, 128), Some(two.clone()), FaultKind::Undefined, "no multiple of 16");
     finds(&load_tensor("0", 1, 128), Some(two.clone()), FaultKind::Undefined, "a tiled map of 2 dimensions");
     finds(&load_tensor("0, 0", 2, 128), None, FaultKind::Undefined, "no tensor map lies at");
     finds(
@@ -389,7 +390,7 @@ fn boxes_of_tensors() {
 }
 
 const STORE: &str = "shl.b32 %r3, %r0, 2;\nadd.u32 %r4, %r3, %r1;\nadd.u32 %r5, %r0, 1000;\nst.shared.u32 [%r4], %r5;\nfence.proxy.async.shared::cta;\nbar.sync 0;\n\
-    @%p7 bra DONE;\ncp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd9, {6, 28}], [%r1];\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;\nDONE:\n";
+    @%p7 bra DONE;\ncp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd9, {8, 28}], [%r1];\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;\nDONE:\n";
 
 #[test]
 fn bulk_stores_read_and_write_when_they_are_waited_for() {
@@ -397,16 +398,16 @@ fn bulk_stores_read_and_write_when_they_are_waited_for() {
     let want = |got: &[u32]| {
         for (n, &word) in got.iter().enumerate() {
             let (x, y) = (n as u32 % 16, n as u32 / 16);
-            let inside = (6..12).contains(&x) && (28..30).contains(&y);
-            assert_eq!(word, if inside { 1000 + (y - 28) * 8 + x - 6 } else { n as u32 });
+            let inside = (8..12).contains(&x) && (28..30).contains(&y);
+            assert_eq!(word, if inside { 1000 + (y - 28) * 8 + x - 8 } else { n as u32 });
         }
     };
     want(&sound(STORE, 32, target()));
     want(&sound(&STORE.replace(".read", ""), 32, target()));
     want(&sound(&format!("{STORE}bar.sync 0;\nst.shared.u32 [%r4], 0;"), 32, target()));
-    let read = "@!%p7 ld.global.u32 %r6, [%rd0+1816];\n@!%p7 st.global.u32 [%rd0], %r6;";
+    let read = "@!%p7 ld.global.u32 %r6, [%rd0+1824];\n@!%p7 st.global.u32 [%rd0], %r6;";
     // Reading is over, writing is not.
-    assert_eq!(sound(&format!("{STORE}{read}"), 32, target())[0], 454);
+    assert_eq!(sound(&format!("{STORE}{read}"), 32, target())[0], 456);
     assert_eq!(sound(&format!("{}{read}", STORE.replace(".read", "")), 32, target())[0], 1000);
     let finds = |body: &str, kind, part: &str| finds(body, 32, target(), kind, part);
     finds(
@@ -433,7 +434,7 @@ fn bulk_stores_read_and_write_when_they_are_waited_for() {
         STORE.replace("cp.async.bulk.wait_group", "st.shared.u32 [%r4+8], 7;\ncp.async.bulk.wait_group");
     finds(&over, FaultKind::Race, "the asynchronous read of line");
     let linear = STORE.replace(
-        "tensor.2d.global.shared::cta.tile.bulk_group [%rd9, {6, 28}], [%r1]",
+        "tensor.2d.global.shared::cta.tile.bulk_group [%rd9, {8, 28}], [%r1]",
         "global.shared::cta.bulk_group [%rd0+64], [%r1], 128",
     );
     let got = sound(&linear, 32, None);

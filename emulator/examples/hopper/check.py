@@ -22,7 +22,7 @@ DYNAMIC_SHARED = 8
 # Bytes of a result that differs, as text: all of it, but for so many of them.
 ROOM = 90_000
 # Seconds for all tests.
-LIMIT = 18
+LIMIT = 12
 END = time.monotonic() + LIMIT
 
 

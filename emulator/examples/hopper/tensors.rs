@@ -179,7 +179,12 @@ fn tiles(out: &mut Vec<Test>) {
         for fill in 0..if matches!(data_type, 6..=9) { 2 } else { 1 } {
             let mut map = Map::new(data_type, &[48 / size, 5, 3], &[64, 320], &[32 / bytes, 4, 2]);
             map.fill = fill;
-            for at in [[-1, 2, -1], [1, -2, 2], [48 / bytes as i32, 0, 0], [0, 4, 1]] {
+            for at in [
+                [-16 / bytes as i32, 2, -1],
+                [16 / bytes as i32, -2, 2],
+                [48 / bytes as i32, 0, 0],
+                [0, 4, 1],
+            ] {
                 out.push(load(
                     &format!("type {data_type}, fill {fill}, at {at:?}"),
                     far(&map),
@@ -196,7 +201,7 @@ fn tiles(out: &mut Vec<Test>) {
     out.push(load("steps", map.clone(), &[8, 3, 1, 1], &[], 256, 32 * 4 * 3));
     map.steps = vec![2, 1, 1, 1];
     out.push(load("a step along the rows", map, &[8, 3, 1, 1], &[], 256, 32 * 7 * 3 * 2));
-    out.push(load("one dimension", Map::new(0, &[300], &[], &[256]), &[100], &[], 0, 256));
+    out.push(load("one dimension", Map::new(0, &[300], &[], &[256]), &[96], &[], 0, 256));
     out.push(load(
         "five dimensions",
         Map::new(2, &[4, 5, 4, 3, 5], &[16, 80, 320, 960], &[4, 3, 2, 2, 3]),
@@ -255,7 +260,7 @@ fn stores(out: &mut Vec<Test>) {
     for swizzle in 0..4usize {
         let mut map = Map::new(6, &[50, 20], &[128], &[[64, 16, 32, 64][swizzle], 8]);
         map.swizzle = swizzle;
-        for (at, start) in [([0, 0], 0), ([-3, 15], 128), ([20, -2], 1024 + 256)] {
+        for (at, start) in [([0, 0], 0), ([-8, 15], 128), ([24, -2], 1024 + 256)] {
             out.push(store(
                 &format!("swizzle {swizzle} at {at:?}, start {start}"),
                 map.clone(),
@@ -312,6 +317,9 @@ pub fn refused() -> Vec<(Map, i32)> {
         change(&|m| m.boxed[0] = 4),
         change(&|m| m.boxed[0] = 12),
         change(&|m| m.boxed = vec![256, 256, 4]),
+        change(&|m| m.boxed = vec![256, 227, 2]),
+        change(&|m| m.boxed = vec![256, 228, 2]),
+        change(&|m| m.boxed = vec![256, 256, 1]),
         change(&|m| m.steps[1] = 0),
         change(&|m| m.steps[1] = 8),
         change(&|m| m.steps[1] = 9),

@@ -147,14 +147,20 @@ fn map(cx: &mut Cx<'_>, i: &Inst, n: usize, lane: usize) -> Result<TensorMap, Ba
     Ok(map)
 }
 
-/// The map's rows that a lane's coordinates name.
-fn rows(cx: &Cx<'_>, i: &Inst, lane: usize, map: &TensorMap) -> Vec<Row> {
+/// The map's rows that a lane's coordinates name. A card takes a start of rows at a multiple of 16 bytes alone.
+fn rows(cx: &Cx<'_>, i: &Inst, lane: usize, map: &TensorMap) -> Result<Vec<Row>, Bad> {
     let (at, offsets) = i.extra.split_at(map.rank.min(i.extra.len()));
     let at = extra(cx, at, lane, |x| x as i32);
-    match &map.pixels {
+    let first = at.first().map_or(0, |&first| i64::from(first) * map.element.bytes as i64);
+    if first % PART as i64 != 0 {
+        return Err(undefined(format!(
+            "the innermost coordinate leads to byte {first} of a row, no multiple of 16"
+        )));
+    }
+    Ok(match &map.pixels {
         Some(pixels) => map.column(pixels, &at, &extra(cx, offsets, lane, |x| x & 0xffff)),
         None => map.rows(&at),
-    }
+    })
 }
 
 /// What a box holds: the tensor's elements, and the fill outside of it.
@@ -213,7 +219,7 @@ fn each(cx: &mut Cx<'_>, i: &Inst, m: u32, act: impl Fn(&mut Cx<'_>, usize) -> R
 pub fn load_tensor(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
     each(cx, i, m, |cx, lane| {
         let map = map(cx, i, 1, lane)?;
-        let rows = rows(cx, i, lane, &map);
+        let rows = rows(cx, i, lane, &map)?;
         let layout = Layout::of(&map, shared(cx, i, 0, lane), rows.len());
         cx.shared_range(layout.at, layout.extent(), 128)?;
         let fill = map.element.nan.filter(|_| map.fills_nan).unwrap_or(0).to_le_bytes();
@@ -280,7 +286,7 @@ fn send(cx: &mut Cx<'_>, i: &Inst, lane: usize, layout: Layout, rows: Vec<Row>) 
 pub fn store_tensor(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
     each(cx, i, m, |cx, lane| {
         let map = map(cx, i, 0, lane)?;
-        let rows = rows(cx, i, lane, &map);
+        let rows = rows(cx, i, lane, &map)?;
         let layout = Layout::of(&map, shared(cx, i, 1, lane), rows.len());
         cx.shared_range(layout.at, layout.extent(), 128)?;
         send(cx, i, lane, layout, rows)?;

@@ -447,7 +447,11 @@ fn floats(cx: &mut Cx<'_>, shape: Shape, kind: Kind, raw: &[Vec<u32>; 2], sums: 
 /// A sum as float16.
 pub fn half_of(x: f64) -> u32 {
     match F64.split(x.to_bits()) {
-        Some(exact) => F16.round(exact, Round::Nearest) as u32,
+        // A sum that is rounded to nothing loses its sign.
+        Some(exact) => match F16.round(exact, Round::Nearest) as u32 {
+            0x8000 => 0,
+            bits => bits,
+        },
         None if x.is_nan() => F16.nan() as u32,
         None => (F16.infinity() | if x < 0.0 { F16.sign() } else { 0 }) as u32,
     }

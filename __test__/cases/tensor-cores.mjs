@@ -1,0 +1,68 @@
+// Products for the tensor cores of compute capability 9.0, small enough for the emulator. On a card with one
+// multiprocessor the route pays from a few dozen rows and columns on; which of its tiles comes, the sizes decide.
+const product = (name, [m, k, n], extra = {}) => {
+  const { transA, transB } = extra.options ?? {};
+  const batch = extra.batch ?? [];
+  return {
+    op: 'matmul',
+    name: `${name}, ${m} x ${k} x ${n}`,
+    inputs: [
+      { dims: [...(extra.one === 'a' ? [] : batch), ...(transA ? [k, m] : [m, k])], fill: extra.fillA ?? 'uniform' },
+      { dims: [...(extra.one === 'b' ? [] : batch), ...(transB ? [n, k] : [k, n])], fill: extra.fillB ?? 'uniform' },
+    ],
+    options: extra.options ?? {},
+    named: extra.named,
+    dtypes: ['float32'],
+    forms: ['arrays'],
+    level: extra.level,
+  };
+};
+
+const end = (m, n) => ({
+  options: { alpha: -0.75, beta: 0.5, activation: 'gelu' },
+  named: { c: { dims: [m, n], fill: 'uniform' }, bias: { dims: [n], fill: 'uniform' } },
+});
+
+/** Three products a term: tiles of 128 x 64 and 128 x 128, sums of a block of 64 and of parts of one. */
+const three = [
+  product('one block', [128, 64, 64]),
+  product('a tail of one', [129, 65, 63]),
+  product('odd sizes', [131, 193, 127]),
+  product('wide', [257, 100, 255]),
+  product('long sums', [130, 1027, 62], { options: { transA: true } }),
+  product('both transposed', [200, 130, 129], { options: { transA: true, transB: true } }),
+  product('B transposed', [140, 127, 131], { options: { transB: true } }),
+  product('a batch', [129, 70, 65], { batch: [3] }),
+  product('a batch by one B', [129, 70, 130], { batch: [2], one: 'b', options: { transA: true } }),
+  product('one A by a batch', [129, 70, 65], { batch: [2], one: 'a' }),
+  product('all of the end', [131, 66, 130], end(131, 130)),
+  product('positive numbers', [129, 200, 131], { fillA: 'positive', fillB: 'positive' }),
+];
+
+/** A number at some places, the rest as they are. */
+const at = (positions) => ({ fill: 'uniform', at: positions });
+
+/** What the guard finds: NaN, infinities, rows whose numbers differ too much, sums that may overflow. */
+const guarded = [
+  product('NaN in A', [129, 70, 65], { fillA: at({ 3: NaN, [71 * 70]: NaN }) }),
+  product('infinity in B', [129, 70, 65], { fillB: at({ 700: Infinity, 1900: -Infinity }) }),
+  product('infinity by zero', [129, 70, 65], { fillA: at({ 5: Infinity }), fillB: at({ [5 * 65 + 1]: 0 }) }),
+  product('numbers of any size', [129, 150, 65], { fillA: 'wide', fillB: 'wide' }),
+  product('one large number a row', [129, 140, 65], { fillA: at(Object.fromEntries(Array.from({ length: 129 }, (_, i) => [i * 140 + 3, 1e25]))), fillB: at(Object.fromEntries(Array.from({ length: 65 }, (_, j) => [3 * 65 + j, 1e-30]))) }),
+  product('sums that may overflow', [129, 70, 65], { fillA: { fill: 'uniform', scale: 1e20 }, fillB: { fill: 'uniform', scale: 1e19 } }),
+  product('subnormal numbers', [129, 70, 65], { fillA: { fill: 'uniform', scale: 1e-39 } }),
+  product('a batch with NaN', [129, 70, 65], { batch: [2], fillA: at({ [129 * 70 + 9]: NaN }) }),
+];
+
+/** One product a term: tiles of 128 x 128 and 128 x 192. */
+const one = [
+  ...['high', 'medium'].flatMap((precision) => [
+    product(precision, [129, 200, 131], { options: { precision }, level: 'eleven' }),
+    product(precision, [130, 129, 191], { options: { precision, transA: true }, level: 'eleven' }),
+  ]),
+  product('high, a batch', [129, 66, 130], { batch: [2], options: { precision: 'high' }, level: 'eleven' }),
+  product('high, sums of one block', [257, 64, 380], { options: { precision: 'high', transB: true }, level: 'eleven' }),
+  product('high, NaN', [129, 70, 131], { options: { precision: 'high' }, fillA: at({ 3: NaN }), level: 'eleven' }),
+];
+
+export const cases = [...three, ...guarded, ...one];
