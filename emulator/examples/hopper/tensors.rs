@@ -165,7 +165,7 @@ fn tiles(out: &mut Vec<Test>) {
                 out.push(load(
                     &format!("swizzle {swizzle}, {inner} halves, start {start}"),
                     map,
-                    &[5, 3],
+                    &[8, 3],
                     &[],
                     start,
                     inner * 22,
@@ -282,7 +282,7 @@ fn stores(out: &mut Vec<Test>) {
             out.push(store(
                 &format!("{operation} of type {data_type}"),
                 map,
-                &[1, 3],
+                &[if data_type == 4 { 2 } else { 4 }, 3],
                 0,
                 &format!(".{operation}"),
             ));
