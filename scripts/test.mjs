@@ -23,11 +23,15 @@ const GPU_ONLY = /^(11|35)/;
 const nodeTests = (list, env) =>
   sh(process.execPath, ['--expose-gc', '--test', '--test-reporter=spec', ...list], { env: { ...process.env, ...env } });
 
-/** The cases and the policies through the product's own loader, with every checker on. @param {string} capability */
-const emulated = (capability) =>
-  nodeTests(files((name) => /^3[01]/.test(name)), {
+/**
+ * Test files through the product's own loader, with every checker on: the cases and the policies where none are named.
+ * @param {string} machine
+ * @param {RegExp} [names]
+ */
+const emulated = (machine, names = /^3[01]/) =>
+  nodeTests(files((name) => names.test(name)), {
     WARPWRIGHT_DRIVER: library,
-    WARPWRIGHT_EMULATOR: `cc=${capability}`,
+    WARPWRIGHT_EMULATOR: machine,
     WARPWRIGHT_TEST_DEVICE: 'cuda',
   });
 
@@ -46,8 +50,9 @@ const STEPS = [
   ['C ABI library', () => sh('cargo', ['build', '--locked', '--release', '--no-default-features', '--target-dir', 'target/capi'])],
   ['emulator', buildEmulator],
   ['tests of the emulator', () => sh('cargo', ['test', ...cargoFlags])],
-  ['ops on the emulator, compute capability 7.5', () => emulated('75')],
-  ['ops on the emulator, compute capability 8.0', () => emulated('80')],
+  ['ops on the emulator, compute capability 7.5', () => emulated('cc=75')],
+  ['ops on the emulator, compute capability 8.0', () => emulated('cc=80')],
+  ['ops on the emulator, compute capability 9.0', () => emulated('cc=90,multiprocessors=1', /^38/)],
   ['tests on cpu', () => nodeTests(files((name) => !GPU_ONLY.test(name)), { WARPWRIGHT_TEST_DEVICE: 'cpu' })],
   ['benchmarks run', () => sh(process.execPath, ['bench/run.mjs', '--smoke', '--device', 'cpu'])],
   ['main job', () => sh(process.execPath, ['examples/digits/index.mjs', '--device', 'cpu'])],

@@ -85,3 +85,6 @@ export const single = [
   ...[[63, 8, 8], [31, 4, 7]].map(([filters, height, width]) =>
     transposed(`${filters} filters, ${height} x ${width}`, [1, 16, height, width], [16, filters, 3, 3])),
 ];
+
+/** On a card of compute capability 9.0 with one. */
+export { cases as tensorCores } from './tensor-cores.mjs';

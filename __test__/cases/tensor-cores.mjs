@@ -25,33 +25,36 @@ const end = (m, n) => ({
 
 /** Three products a term: tiles of 128 x 64 and 128 x 128, sums of a block of 64 and of parts of one. */
 const three = [
-  product('one block', [128, 64, 64]),
-  product('a tail of one', [129, 65, 63]),
+  product('one block', [250, 64, 250]),
+  product('a tail of one', [255, 65, 127]),
   product('odd sizes', [131, 193, 127]),
   product('wide', [257, 100, 255]),
   product('long sums', [130, 1027, 62], { options: { transA: true } }),
   product('both transposed', [200, 130, 129], { options: { transA: true, transB: true } }),
   product('B transposed', [140, 127, 131], { options: { transB: true } }),
   product('a batch', [129, 70, 65], { batch: [3] }),
-  product('a batch by one B', [129, 70, 130], { batch: [2], one: 'b', options: { transA: true } }),
-  product('one A by a batch', [129, 70, 65], { batch: [2], one: 'a' }),
-  product('all of the end', [131, 66, 130], end(131, 130)),
+  product('a batch by one B', [201, 129, 130], { batch: [2], one: 'b', options: { transA: true } }),
+  product('one A by a batch', [190, 100, 127], { batch: [2], one: 'a' }),
+  product('all of the end', [201, 131, 130], end(201, 130)),
   product('positive numbers', [129, 200, 131], { fillA: 'positive', fillB: 'positive' }),
 ];
 
 /** A number at some places, the rest as they are. */
 const at = (positions) => ({ fill: 'uniform', at: positions });
 
+/** Numbers from 1e-12 to 1e12 in no order. */
+const sizes = (count) => Array.from({ length: count }, (_, i) => (i % 3 ? 1 : -1) * 10 ** ((i * 7919 % 241) / 10 - 12));
+
 /** What the guard finds: NaN, infinities, rows whose numbers differ too much, sums that may overflow. */
 const guarded = [
-  product('NaN in A', [129, 70, 65], { fillA: at({ 3: NaN, [71 * 70]: NaN }) }),
-  product('infinity in B', [129, 70, 65], { fillB: at({ 700: Infinity, 1900: -Infinity }) }),
-  product('infinity by zero', [129, 70, 65], { fillA: at({ 5: Infinity }), fillB: at({ [5 * 65 + 1]: 0 }) }),
-  product('numbers of any size', [129, 150, 65], { fillA: 'wide', fillB: 'wide' }),
+  product('NaN in A', [190, 130, 127], { fillA: at({ 3: NaN, [71 * 130]: NaN }) }),
+  product('infinity in B', [190, 130, 127], { fillB: at({ 700: Infinity, 1900: -Infinity }) }),
+  product('infinity by zero', [190, 130, 127], { fillA: at({ 5: Infinity }), fillB: at({ [5 * 127 + 1]: 0 }) }),
+  product('numbers of any size', [129, 150, 65], { fillA: sizes(997), fillB: sizes(1009) }),
   product('one large number a row', [129, 140, 65], { fillA: at(Object.fromEntries(Array.from({ length: 129 }, (_, i) => [i * 140 + 3, 1e25]))), fillB: at(Object.fromEntries(Array.from({ length: 65 }, (_, j) => [3 * 65 + j, 1e-30]))) }),
-  product('sums that may overflow', [129, 70, 65], { fillA: { fill: 'uniform', scale: 1e20 }, fillB: { fill: 'uniform', scale: 1e19 } }),
-  product('subnormal numbers', [129, 70, 65], { fillA: { fill: 'uniform', scale: 1e-39 } }),
-  product('a batch with NaN', [129, 70, 65], { batch: [2], fillA: at({ [129 * 70 + 9]: NaN }) }),
+  product('sums that may overflow', [190, 130, 127], { fillA: { fill: 'uniform', scale: 1e19 }, fillB: { fill: 'uniform', scale: 1e18 } }),
+  product('subnormal numbers', [190, 130, 127], { fillA: { fill: 'uniform', scale: 1e-39 } }),
+  product('a batch with NaN', [190, 130, 127], { batch: [2], fillA: at({ [190 * 130 + 9]: NaN }) }),
 ];
 
 /** One product a term: tiles of 128 x 128 and 128 x 192. */
