@@ -12,7 +12,7 @@ const product = (name, [m, k, n], extra = {}) => {
     ],
     options: extra.options ?? {},
     named: extra.named,
-    dtypes: ['float32'],
+    dtypes: extra.dtypes ?? ['float32'],
     forms: ['arrays'],
     level: extra.level,
   };
@@ -62,10 +62,15 @@ const one = [
   ...['high', 'medium'].flatMap((precision) => [
     product(precision, [129, 200, 131], { options: { precision }, level: 'eleven' }),
     product(precision, [130, 129, 191], { options: { precision, transA: true }, level: 'eleven' }),
+    product(precision, [250, 129, 250], { options: { precision }, level: 'eleven' }),
   ]),
   product('high, a batch', [129, 66, 130], { batch: [2], options: { precision: 'high' }, level: 'eleven' }),
   product('high, sums of one block', [257, 64, 380], { options: { precision: 'high', transB: true }, level: 'eleven' }),
   product('high, NaN', [129, 70, 131], { options: { precision: 'high' }, fillA: at({ 3: NaN }), level: 'eleven' }),
 ];
 
-export const cases = [...three, ...guarded, ...one];
+/** Tiles of 64 to 256 columns of float16 and bfloat16, in all layouts; tails along each side. */
+const halves = [60, 120, 190, 250].flatMap((n) => [{}, { transA: true }, { transB: true }, { transA: true, transB: true }].map((options) =>
+  product(`halves ${Object.keys(options).join(' ')}`.trim(), [120, 70, n], { options, dtypes: ['float16', 'bfloat16'] })));
+
+export const cases = [...three, ...guarded, ...one, ...halves];
