@@ -61,6 +61,7 @@ impl Format {
             (0, ones),
             (0, ones / 2 + 1),
             (1, 0),
+            (1, ones),
             (top - 1, ones),
             (top, 0),
             (top, ones / 2 + 1),
@@ -70,6 +71,15 @@ impl Format {
             (top, ones / 7 * 5),
         ];
         let mut values: Vec<u64> = positive.iter().map(|&(e, f)| self.raw(e, f, false)).collect();
+        if self == F64 {
+            // Beside the least normal float32 and float16, where rounding decides whether a result is flushed.
+            for least in [-126, -14] {
+                values.extend([29, 28].map(|bit| self.number(least - 1, ones << bit, false)));
+                values.extend(
+                    [(least - 1, (ones << 28) - 1), (least, 0)].map(|(e, f)| self.number(e, f, false)),
+                );
+            }
+        }
         values.extend(
             [
                 (0, 0),

@@ -1,6 +1,6 @@
 //! Numbers of every format, rounded once: the slow way that is right for all of them.
 
-use super::soft::Round;
+use super::soft::{Round, flush};
 
 /// Bits of the exponent and of the fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,9 @@ pub const F16: Format = Format { exponent: 5, fraction: 10 };
 pub const BF16: Format = Format { exponent: 8, fraction: 7 };
 pub const F32: Format = Format { exponent: 8, fraction: 23 };
 pub const F64: Format = Format { exponent: 11, fraction: 52 };
+
+/// The digits of float32, but no lower end near its own.
+const UNBOUNDED: Format = Format { exponent: 11, fraction: 23 };
 
 /// (-1)^negative (m + d) 2^e, where d is 0, or within (0, 1) if `more` is set; then m has 60 bits or more.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +81,15 @@ impl Exact {
         let m = whole.isqrt();
         Exact { negative: self.negative, m, e: (self.e - shift) / 2, more: m * m != whole }
     }
+}
+
+/// A float32 result with .ftz: zero where it is below the normal range when rounded without a lower end.
+pub fn ftz(result: f32, round: Round, exact: impl FnOnce() -> Option<Exact>) -> f32 {
+    if result.abs() != f32::MIN_POSITIVE {
+        return flush(result);
+    }
+    let digits = exact().map_or(1.0, |x| UNBOUNDED.value(UNBOUNDED.round(x, round)));
+    if digits.abs() < f32::MIN_POSITIVE.into() { 0f32.copysign(result) } else { result }
 }
 
 impl Format {

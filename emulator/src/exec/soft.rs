@@ -113,10 +113,13 @@ pub fn round32(s: f64, e: f64, round: Round) -> f32 {
 }
 
 pub fn add32(a: f32, b: f32, round: Round) -> f32 {
-    fma32_round(a, 1.0, b, round)
+    if round == Round::Nearest { canon(a + b) } else { fma32_round(a, 1.0, b, round) }
 }
 
 pub fn mul32(a: f32, b: f32, round: Round) -> f32 {
+    if round == Round::Nearest {
+        return canon(a * b);
+    }
     let product = f64::from(a) * f64::from(b);
     if product == 0.0 { product as f32 } else { round32(product, 0.0, round) }
 }

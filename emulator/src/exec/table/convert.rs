@@ -2,7 +2,7 @@
 
 use super::{Row, row};
 use crate::exec::cx::{Cx, LANES};
-use crate::exec::exact::{BF16, Exact, F16, F32, F64, Format};
+use crate::exec::exact::{BF16, Exact, F16, F32, F64, Format, ftz};
 use crate::exec::inst::{Flow, Inst};
 use crate::exec::soft::{
     Round, bf16_to_f32, canon, f32_to_bf16, f32_to_half, flush, half_to_f32, saturate, saturate64,
@@ -154,7 +154,11 @@ impl Conversion {
             Some(exact) => to.round(exact, round),
             None => to.infinity() | if y < 0.0 { to.sign() } else { 0 },
         };
-        if self.ftz && to == F32 { flush(f32::from_bits(bits as u32)).to_bits().into() } else { bits }
+        if self.ftz && to == F32 {
+            let result = f32::from_bits(bits as u32);
+            return ftz(result, round, || F64.split(y.to_bits())).to_bits().into();
+        }
+        bits
     }
 }
 

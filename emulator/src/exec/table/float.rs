@@ -2,61 +2,80 @@
 
 use super::{Row, row};
 use crate::exec::cx::{Cx, LANES, Value};
+use crate::exec::exact::{Exact, F32, ftz};
 use crate::exec::inst::{Flow, Inst};
 use crate::exec::soft::{
     Round, add32, add64, approximate, canon, flush, fma32, fma32_round, fma64, max32, max64, min32, min64,
     mul32, nan64, saturate, upper,
 };
 
-/// A float32 operation plain, with .ftz, with .sat and with both.
+/// A float32 operation plain, with .ftz, with .sat and with both; the second function is the one with .ftz, of operands
+/// that are flushed.
 macro_rules! binary {
-    ($($plain:literal $ftz:literal $sat:literal $both:literal $f:expr;)*) => {
+    ($($plain:literal $ftz:literal $sat:literal $both:literal $f:expr, $g:expr;)*) => {
         &[$(
             row($plain, "w:ww", |c, i, m| c.op2(i, m, $f)),
-            row($ftz, "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| flush($f(flush(a), flush(b))))),
+            row($ftz, "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| $g(flush(a), flush(b)))),
             row($sat, "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| saturate($f(a, b)))),
-            row($both, "w:ww", |c, i, m| {
-                c.op2(i, m, |a: f32, b: f32| saturate(flush($f(flush(a), flush(b)))))
-            }),
+            row($both, "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| saturate($g(flush(a), flush(b))))),
         )*]
     };
 }
 
 macro_rules! ternary {
-    ($($plain:literal $ftz:literal $sat:literal $both:literal $f:expr;)*) => {
+    ($($plain:literal $ftz:literal $sat:literal $both:literal $f:expr, $g:expr;)*) => {
         &[$(
             row($plain, "w:www", |c, i, m| c.op3(i, m, $f)),
-            row($ftz, "w:www", |c, i, m| {
-                c.op3(i, m, |a: f32, b: f32, d: f32| flush($f(flush(a), flush(b), flush(d))))
-            }),
+            row($ftz, "w:www", |c, i, m| c.op3(i, m, |a: f32, b: f32, d: f32| $g(flush(a), flush(b), flush(d)))),
             row($sat, "w:www", |c, i, m| c.op3(i, m, |a: f32, b: f32, d: f32| saturate($f(a, b, d)))),
             row($both, "w:www", |c, i, m| {
-                c.op3(i, m, |a: f32, b: f32, d: f32| saturate(flush($f(flush(a), flush(b), flush(d)))))
+                c.op3(i, m, |a: f32, b: f32, d: f32| saturate($g(flush(a), flush(b), flush(d))))
             }),
         )*]
     };
 }
 
+fn split(x: f32) -> Option<Exact> {
+    F32.split(x.to_bits().into())
+}
+
+fn add_ftz(a: f32, b: f32, round: Round) -> f32 {
+    // A sum below the normal range is exact.
+    flush(add32(a, b, round))
+}
+
+fn mul_ftz(a: f32, b: f32, round: Round) -> f32 {
+    ftz(mul32(a, b, round), round, || Some(split(a)?.times(split(b)?)))
+}
+
+fn fma_ftz(a: f32, b: f32, c: f32, round: Round) -> f32 {
+    ftz(fma32_round(a, b, c, round), round, || Some(split(a)?.times(split(b)?).plus(split(c)?, round)))
+}
+
+fn div_ftz(a: f32, b: f32) -> f32 {
+    ftz(canon(a / b), Round::Nearest, || Some(split(a)?.over(split(b)?)))
+}
+
 pub const BINARY: &[Row] = binary! {
-    "add.f32 add.rn.f32" "add.ftz.f32 add.rn.ftz.f32" "add.sat.f32 add.rn.sat.f32" "add.ftz.sat.f32 add.rn.ftz.sat.f32" |a: f32, b: f32| canon(a + b);
-    "add.rz.f32" "add.rz.ftz.f32" "add.rz.sat.f32" "add.rz.ftz.sat.f32" |a, b| add32(a, b, Round::Zero);
-    "add.rm.f32" "add.rm.ftz.f32" "add.rm.sat.f32" "add.rm.ftz.sat.f32" |a, b| add32(a, b, Round::Down);
-    "add.rp.f32" "add.rp.ftz.f32" "add.rp.sat.f32" "add.rp.ftz.sat.f32" |a, b| add32(a, b, Round::Up);
-    "sub.f32 sub.rn.f32" "sub.ftz.f32 sub.rn.ftz.f32" "sub.sat.f32 sub.rn.sat.f32" "sub.ftz.sat.f32 sub.rn.ftz.sat.f32" |a: f32, b: f32| canon(a - b);
-    "sub.rz.f32" "sub.rz.ftz.f32" "sub.rz.sat.f32" "sub.rz.ftz.sat.f32" |a, b: f32| add32(a, -b, Round::Zero);
-    "sub.rm.f32" "sub.rm.ftz.f32" "sub.rm.sat.f32" "sub.rm.ftz.sat.f32" |a, b: f32| add32(a, -b, Round::Down);
-    "sub.rp.f32" "sub.rp.ftz.f32" "sub.rp.sat.f32" "sub.rp.ftz.sat.f32" |a, b: f32| add32(a, -b, Round::Up);
-    "mul.f32 mul.rn.f32" "mul.ftz.f32 mul.rn.ftz.f32" "mul.sat.f32 mul.rn.sat.f32" "mul.ftz.sat.f32 mul.rn.ftz.sat.f32" |a: f32, b: f32| canon(a * b);
-    "mul.rz.f32" "mul.rz.ftz.f32" "mul.rz.sat.f32" "mul.rz.ftz.sat.f32" |a, b| mul32(a, b, Round::Zero);
-    "mul.rm.f32" "mul.rm.ftz.f32" "mul.rm.sat.f32" "mul.rm.ftz.sat.f32" |a, b| mul32(a, b, Round::Down);
-    "mul.rp.f32" "mul.rp.ftz.f32" "mul.rp.sat.f32" "mul.rp.ftz.sat.f32" |a, b| mul32(a, b, Round::Up);
+    "add.f32 add.rn.f32" "add.ftz.f32 add.rn.ftz.f32" "add.sat.f32 add.rn.sat.f32" "add.ftz.sat.f32 add.rn.ftz.sat.f32" |a: f32, b: f32| canon(a + b), |a, b| add_ftz(a, b, Round::Nearest);
+    "add.rz.f32" "add.rz.ftz.f32" "add.rz.sat.f32" "add.rz.ftz.sat.f32" |a, b| add32(a, b, Round::Zero), |a, b| add_ftz(a, b, Round::Zero);
+    "add.rm.f32" "add.rm.ftz.f32" "add.rm.sat.f32" "add.rm.ftz.sat.f32" |a, b| add32(a, b, Round::Down), |a, b| add_ftz(a, b, Round::Down);
+    "add.rp.f32" "add.rp.ftz.f32" "add.rp.sat.f32" "add.rp.ftz.sat.f32" |a, b| add32(a, b, Round::Up), |a, b| add_ftz(a, b, Round::Up);
+    "sub.f32 sub.rn.f32" "sub.ftz.f32 sub.rn.ftz.f32" "sub.sat.f32 sub.rn.sat.f32" "sub.ftz.sat.f32 sub.rn.ftz.sat.f32" |a: f32, b: f32| canon(a - b), |a, b: f32| add_ftz(a, -b, Round::Nearest);
+    "sub.rz.f32" "sub.rz.ftz.f32" "sub.rz.sat.f32" "sub.rz.ftz.sat.f32" |a, b: f32| add32(a, -b, Round::Zero), |a, b: f32| add_ftz(a, -b, Round::Zero);
+    "sub.rm.f32" "sub.rm.ftz.f32" "sub.rm.sat.f32" "sub.rm.ftz.sat.f32" |a, b: f32| add32(a, -b, Round::Down), |a, b: f32| add_ftz(a, -b, Round::Down);
+    "sub.rp.f32" "sub.rp.ftz.f32" "sub.rp.sat.f32" "sub.rp.ftz.sat.f32" |a, b: f32| add32(a, -b, Round::Up), |a, b: f32| add_ftz(a, -b, Round::Up);
+    "mul.f32 mul.rn.f32" "mul.ftz.f32 mul.rn.ftz.f32" "mul.sat.f32 mul.rn.sat.f32" "mul.ftz.sat.f32 mul.rn.ftz.sat.f32" |a: f32, b: f32| canon(a * b), |a, b| mul_ftz(a, b, Round::Nearest);
+    "mul.rz.f32" "mul.rz.ftz.f32" "mul.rz.sat.f32" "mul.rz.ftz.sat.f32" |a, b| mul32(a, b, Round::Zero), |a, b| mul_ftz(a, b, Round::Zero);
+    "mul.rm.f32" "mul.rm.ftz.f32" "mul.rm.sat.f32" "mul.rm.ftz.sat.f32" |a, b| mul32(a, b, Round::Down), |a, b| mul_ftz(a, b, Round::Down);
+    "mul.rp.f32" "mul.rp.ftz.f32" "mul.rp.sat.f32" "mul.rp.ftz.sat.f32" |a, b| mul32(a, b, Round::Up), |a, b| mul_ftz(a, b, Round::Up);
 };
 
 pub const TERNARY: &[Row] = ternary! {
-    "fma.rn.f32" "fma.rn.ftz.f32" "fma.rn.sat.f32" "fma.rn.ftz.sat.f32" fma32;
-    "fma.rz.f32" "fma.rz.ftz.f32" "fma.rz.sat.f32" "fma.rz.ftz.sat.f32" |a, b, d| fma32_round(a, b, d, Round::Zero);
-    "fma.rm.f32" "fma.rm.ftz.f32" "fma.rm.sat.f32" "fma.rm.ftz.sat.f32" |a, b, d| fma32_round(a, b, d, Round::Down);
-    "fma.rp.f32" "fma.rp.ftz.f32" "fma.rp.sat.f32" "fma.rp.ftz.sat.f32" |a, b, d| fma32_round(a, b, d, Round::Up);
+    "fma.rn.f32" "fma.rn.ftz.f32" "fma.rn.sat.f32" "fma.rn.ftz.sat.f32" fma32, |a, b, d| fma_ftz(a, b, d, Round::Nearest);
+    "fma.rz.f32" "fma.rz.ftz.f32" "fma.rz.sat.f32" "fma.rz.ftz.sat.f32" |a, b, d| fma32_round(a, b, d, Round::Zero), |a, b, d| fma_ftz(a, b, d, Round::Zero);
+    "fma.rm.f32" "fma.rm.ftz.f32" "fma.rm.sat.f32" "fma.rm.ftz.sat.f32" |a, b, d| fma32_round(a, b, d, Round::Down), |a, b, d| fma_ftz(a, b, d, Round::Down);
+    "fma.rp.f32" "fma.rp.ftz.f32" "fma.rp.sat.f32" "fma.rp.ftz.sat.f32" |a, b, d| fma32_round(a, b, d, Round::Up), |a, b, d| fma_ftz(a, b, d, Round::Up);
 };
 
 /// An approximate float32 function, without and with .ftz.
@@ -137,7 +156,7 @@ pub const EXACT: &[Row] = &[
     row("neg.ftz.f32", "w:w", |c, i, m| c.op1(i, m, |a: f32| canon(-flush(a)))),
     row("copysign.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| b.copysign(a))),
     row("div.rn.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| canon(a / b))),
-    row("div.rn.ftz.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| flush(canon(flush(a) / flush(b))))),
+    row("div.rn.ftz.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| div_ftz(flush(a), flush(b)))),
     row("div.full.f32", "w:ww", |c, i, m| c.op2(i, m, |a: f32, b: f32| canon(a / b))),
     row("div.full.ftz.f32", "w:ww", |c, i, m| {
         c.op2(i, m, |a: f32, b: f32| flush(canon(flush(a) / flush(b))))

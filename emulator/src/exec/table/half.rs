@@ -30,9 +30,9 @@ fn get16z(x: u16) -> f64 {
     get16(flush16(x))
 }
 
-/// What is subnormal before it is rounded becomes zero.
+/// Zero for what is below the normal range when rounded without a lower end.
 fn put16z(x: f64) -> u16 {
-    put16(if x.abs() < 2f64.powi(-14) { 0f64.copysign(x) } else { x })
+    put16(if x.abs() < 2f64.powi(-14) - 2f64.powi(-26) { 0f64.copysign(x) } else { x })
 }
 
 fn put16s(x: f64) -> u16 {
