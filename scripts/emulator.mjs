@@ -1,4 +1,5 @@
-// Builds the emulator, the stand-in driver that tests run kernels on: target/release/libwarpwright_emulator.so.
+// Builds the emulator, the stand-in driver that tests run kernels on: target/release/libwarpwright_emulator.so. With
+// arguments it runs cargo on the emulator: node scripts/emulator.mjs run --release --example kernel -- ...
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,4 +27,8 @@ export function buildEmulator() {
   copyFileSync(join(root, 'target/emulator/release/libwarpwright_emulator.so'), library);
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) buildEmulator();
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [command, ...rest] = process.argv.slice(2);
+  if (command) sh('cargo', [command, ...cargoFlags, ...rest]);
+  else buildEmulator();
+}

@@ -1,6 +1,6 @@
 //! Runs one kernel of a PTX file and prints what it writes and what the checkers find.
 //!
-//!     cargo run --release --manifest-path emulator/Cargo.toml --example kernel -- \
+//!     node scripts/emulator.mjs run --release --example kernel -- \
 //!         kernels/ptx/elementwise.sm_75.ptx relu_f32 1 256 in:f32:1000 out:f32:1000 u64:1000 f32:0 f32:0
 //!
 //! After the file and the kernel: blocks, threads of a block, arguments. An argument is `in:TYPE:COUNT` (numbers from a

@@ -1,6 +1,6 @@
 //! Warp instructions per second of some of the product's kernels.
 //!
-//!     cargo run --release --example throughput -- [threads]
+//!     node scripts/emulator.mjs run --release --example throughput -- [threads]
 
 #[path = "../tests/rig/mod.rs"]
 mod rig;

@@ -306,6 +306,132 @@ fn half_precision() {
     ]);
 }
 
+/// Values that an H200 gave where they are easily got wrong.
+#[test]
+fn the_card_rounds_once_and_has_nans_of_its_own() {
+    table(&[
+        ("abs.f32 %ow, %w0;", &[0x7fc0_0000], 0x7fff_ffff),
+        ("neg.f32 %ow, %w0;", &[0x7fc0_0000], 0x7fff_ffff),
+        ("sub.rn.f64 %ox, %x0, %x1;", &[0x7ff8_0000_0000_0000, 0x7ff0_0000_0000_0001], 0x7ff8_0000_0000_0001),
+        (
+            "fma.rn.f64 %ox, %x0, %x1, %x2;",
+            &[0x7ff8_0000_0000_0000, 0x7ff0_0000_0000_0000, 0x7ff0_0000_0000_0001],
+            0x7ff8_0000_0000_0001,
+        ),
+        ("min.f64 %ox, %x0, %x1;", &[0x7ff8_0000_0000_0000, 0xfff0_0000_0000_0001], 0xfff8_0000_0000_0001),
+        ("max.f64 %ox, %x0, %x1;", &[0x7ff8_0000_0000_0000, 0xfff0_0000_0000_0001], 0xfff8_0000_0000_0001),
+        ("abs.f64 %ox, %x0;", &[0xfff8_0000_0000_0000], 0xfff8_0000_0000_0000),
+        ("neg.f64 %ox, %x0;", &[0x7ff8_0000_0000_0000], 0x7ff8_0000_0000_0000),
+        ("abs.f16 %oh, %h0;", &[0xfe00], 0x7fff),
+        ("neg.f16x2 %ow, %w0;", &[0xfef6_02a4], 0x7fff_82a4),
+        ("abs.bf16 %oh, %h0;", &[0x7fc0], 0x7fff),
+        ("abs.bf16x2 %ow, %w0;", &[0xc141_ffaa], 0x4141_7fff),
+        ("cvt.rm.bf16.s16 %oh, %h0;", &[0x8c24], 0xc6e8),
+        ("cvt.rp.bf16.s16 %oh, %h0;", &[0x5964], 0x46b3),
+        ("cvt.rp.bf16.u16 %oh, %h0;", &[0xa29a], 0x4723),
+        ("cvt.rn.bf16.s32 %oh, %w0;", &[0x71bf_ffeb], 0x4ee3),
+        ("cvt.rz.bf16.s32 %oh, %w0;", &[0x7fff_ffff], 0x4eff),
+        ("cvt.rm.bf16.s32 %oh, %w0;", &[0xc463_32d6], 0xce6f),
+        ("cvt.rp.bf16.s32 %oh, %w0;", &[0xe2_f5d3], 0x4b63),
+        ("cvt.rz.bf16.u32 %oh, %w0;", &[0xffff_ffff], 0x4f7f),
+        ("cvt.rp.bf16.u32 %oh, %w0;", &[0xa93_f5b3], 0x4d2a),
+        ("cvt.rn.bf16.s64 %oh, %x0;", &[0xe_97ff_fbad_aafb], 0x5969),
+        ("cvt.rp.bf16.s64 %oh, %x0;", &[0x6146_7945_f762_4509], 0x5ec3),
+        ("cvt.rz.bf16.u64 %oh, %x0;", &[0xffff_ffff_ffff_ffff], 0x5f7f),
+        ("cvt.rp.bf16.u64 %oh, %x0;", &[0x5fc8_7e9c_d5ba_004e], 0x5ec0),
+        ("cvt.f16.bf16 %oh, %h0;", &[0x6d0d], 0x7c00),
+        ("cvt.rn.f16.f64 %oh, %x0;", &[0x7ff8_0000_0000_0000], 0x7e00),
+        ("cvt.bf16.f16 %oh, %h0;", &[0xe2ef], 0xc45e),
+        ("cvt.rm.bf16.f32 %oh, %w0;", &[0xc055_cee2], 0xc056),
+        ("cvt.rp.bf16.f32 %oh, %w0;", &[0x3a22_f9f9], 0x3a23),
+        ("cvt.rn.bf16.f64 %oh, %x0;", &[0xfff0_0000_0000_0001], 0xffc0),
+        ("cvt.rz.bf16.f64 %oh, %x0;", &[0xd8d4_4100_0800_8200], 0xff7f),
+        ("cvt.rm.bf16.f64 %oh, %x0;", &[0x8008_22e7_8c51_32a8], 0x8001),
+        ("cvt.rp.bf16.f64 %oh, %x0;", &[0xed74_2006_0810_0111], 0xff7f),
+        ("cvt.f32.bf16 %ow, %h0;", &[0x7fc0], 0x7fc0_0000),
+        ("cvt.rn.f32.f64 %ow, %x0;", &[0x7ff8_0000_0000_0000], 0x7fc0_0000),
+        ("cvt.f64.f16 %ox, %h0;", &[0xfc01], 0xfff8_0400_0000_0000),
+        ("cvt.rni.f64.f64 %ox, %x0;", &[0x7ff0_0000_0000_0001], 0x7ff8_0000_0000_0001),
+        ("cvt.rn.ftz.f32.f64 %ow, %x0;", &[0x7ff8_0000_0000_0000], 0x7fc0_0000),
+        ("cvt.ftz.f64.f32 %ox, %w0;", &[0x7fc0_0000], 0x7fff_ffff_e000_0000),
+        ("div.rn.f64 %ox, %x0, %x1;", &[0xfff8_0000_0000_0000, 0x7ff0_0000_0000_0001], 0xfff8_0000_0000_0000),
+        ("cvt.rna.tf32.f32 %ow, %w0;", &[0x7f80_0001], 0x7f80_0000),
+        ("bfe.u64 %ox, %x0, %w1, %w2;", &[1, 0x8000_0000, 0xb1], 0),
+        ("bfe.u64 %ox, %x0, %w1, %w2;", &[0x2_bd75_8dbb, 0x1e, 0xc1e9_c402], 0xa),
+        ("bfe.s64 %ox, %x0, %w1, %w2;", &[0xf795_ebb4_b093_424a, 0x1c68_6ed7, 0x8000_0000], u64::MAX),
+        // What .ftz flushes is decided by the digits alone.
+        ("mul.rn.ftz.f32 %ow, %w0, %w1;", &[0x3f7f_ffff, 0x80_0000], 0),
+        ("mul.rn.ftz.f32 %ow, %w0, %w1;", &[0xbf7f_ffff, 0x80_0000], 0x8000_0000),
+        ("mul.rm.ftz.f32 %ow, %w0, %w1;", &[0xbf7f_ffff, 0x80_0000], 0x8000_0000),
+        ("mul.rp.ftz.f32 %ow, %w0, %w1;", &[0x3f7f_ffff, 0x80_0000], 0),
+        ("fma.rn.ftz.f32 %ow, %w0, %w1, %w2;", &[0x80_0000, 0xbf7f_ffff, 1], 0x8000_0000),
+        ("fma.rn.ftz.f16 %oh, %h0, %h1, %h2;", &[0x0b20, 0x066a, 0x8400], 0x8000),
+        ("fma.rn.ftz.f16 %oh, %h0, %h1, %h2;", &[0x04bc, 0x85b4, 0x0400], 0x0400),
+    ]);
+}
+
+#[test]
+fn sums_of_float64_in_memory_keep_a_nan() {
+    let sum = |space: &str, place: &str| {
+        format!(
+            "{place}st.{space}.u64 [%t0], %x0;\natom.{space}.add.f64 %t1, [%t0], %x1;\nld.{space}.u64 %ox, [%t0];"
+        )
+    };
+    let (global, shared) = (
+        sum("global", "mov.u64 %t0, %out;\n"),
+        sum("shared", ".shared .align 8 .b8 mem[8];\nmov.u64 %t0, mem;\n"),
+    );
+    let (signalling, quiet) = (0x7ff0_0000_0000_0001, 0x7ff8_0000_0000_0001);
+    table(&[
+        (&global, &[signalling, d(1.0)], signalling),
+        (&global, &[quiet, signalling], signalling),
+        (&shared, &[signalling, d(1.0)], quiet),
+        (&shared, &[signalling, d(f64::NAN)], quiet),
+    ]);
+}
+
+#[test]
+fn forms_that_few_programs_have() {
+    table(&[
+        ("mad.hi.s16 %oh, %h0, %h1, %h2;", &[0xffff, 2, 5], 4),
+        ("mul24.lo.s32 %ow, %w0, %w1;", &[0xff_ffff, 1], 0xffff_ffff),
+        ("mul24.lo.u32 %ow, %w0, %w1;", &[0x1ff_ffff, 1], 0xff_ffff),
+        ("mad24.hi.u32 %ow, %w0, %w1, %w2;", &[0x10_0000, 0x10_0000, 1], 0x100_0001),
+        ("sad.s64 %ox, %x0, %x1, %x2;", &[u64::MAX, 4, 10], 15),
+        ("bfind.shiftamt.s32 %ow, %w0;", &[0xffff_fffe], 31),
+        ("bfind.shiftamt.u64 %ow, %x0;", &[1 << 40], 23),
+        ("prmt.b32.f4e %ow, %w0, %w1, %w2;", &[0x3322_1100, 0x7766_5544, 2], 0x5544_3322),
+        ("prmt.b32.b4e %ow, %w0, %w1, %w2;", &[0x3322_1100, 0x7766_5544, 1], 0x6677_0011),
+        ("prmt.b32.rc16 %ow, %w0, %w1, %w2;", &[0x3322_1100, 0, 1], 0x3322_3322),
+        ("testp.normal.f32 %op, %w0;", &[0], 1),
+        ("testp.subnormal.f64 %op, %x0;", &[1], 1),
+        ("add.rp.f64 %ox, %x0, %x1;", &[d(1.0), d(1e-300)], d(1.0) + 1),
+        ("fma.rz.f64 %ox, %x0, %x1, %x2;", &[d(1.0), d(1.0), d(-1e-300)], d(1.0) - 1),
+        ("sqrt.rm.f64 %ox, %x0;", &[d(2.0)], d(2f64.sqrt()) - 1),
+        ("rcp.rp.f32 %ow, %w0;", &[f(3.0)], f(1.0 / 3.0)),
+        ("rcp.rz.f32 %ow, %w0;", &[f(3.0)], f(1.0 / 3.0) - 1),
+        ("set.ne.u32.f32 %ow, %w0, %w1;", &[NAN, f(1.0)], 0),
+        ("setp.gt.f16 %op, %h0, %h1;", &[0x4000, 0x3c00], 1),
+        ("set.le.f16.f16 %oh, %h0, %h1;", &[0x3c00, 0x3c00], 0x3c00),
+        ("set.lt.u32.f16x2 %ow, %w0, %w1;", &[0x3c00_4000, 0x4000_3c00], 0xffff_0000),
+        ("setp.ltu.bf16x2 %p0|%op, %w0, %w1;", &[0x7fff_4000, 0x3f80_3f80], 1),
+        ("add.sat.f16 %oh, %h0, %h1;", &[0x3c00, 0x3c00], 0x3c00),
+        ("cvt.rz.bf16x2.f32 %ow, %w0, %w1;", &[0x3f80_ffff, 0xbf80_ffff], 0x3f80_bf80),
+        ("cvt.rn.relu.f16x2.f32 %ow, %w0, %w1;", &[f(-1.0), f(1.0)], 0x3c00),
+        ("ex2.approx.f16 %oh, %h0;", &[0x4000], 0x4400),
+        (
+            "mov.u64 %t0, %out;\nst.global.u32 [%t0], %w0;\natom.global.add.noftz.f16x2 %ow, [%t0], %w1;\nld.global.u32 %ow, [%t0];",
+            &[0x4000_3c00, 0x3c00_3c00],
+            0x4200_4000,
+        ),
+        (
+            "mov.u64 %t0, %out;\nst.global.u16 [%t0], %h0;\natom.global.cas.b16 %oh, [%t0], %h1, %h2;\nld.global.u16 %oh, [%t0];",
+            &[5, 5, 9],
+            9,
+        ),
+    ]);
+}
+
 #[test]
 fn local_memory_and_calls() {
     let text = ".version 7.0\n.target sm_75\n.address_size 64\n\

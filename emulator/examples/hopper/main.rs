@@ -1,6 +1,6 @@
 //! As the example `validate`, for what compute capability 9.0 alone has: wgmma, bulk tensor copies, tensor maps.
 //!
-//!     cargo run --release --manifest-path emulator/Cargo.toml --example hopper -- <folder>
+//!     node scripts/emulator.mjs run --release --example hopper -- <folder>
 //!     python3 emulator/examples/hopper/check.py <folder> <result.json>
 
 mod products;

@@ -1,6 +1,6 @@
 //! Writes test kernels, their inputs and the bits that the emulator gives, for check.py to run on a card.
 //!
-//!     cargo run --release --manifest-path emulator/Cargo.toml --example validate -- <folder>
+//!     node scripts/emulator.mjs run --release --example validate -- <folder>
 
 #[path = "kernels.rs"]
 mod kernels;

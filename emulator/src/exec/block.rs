@@ -150,7 +150,7 @@ impl Running {
                 self.idle = 0;
             } else if self.waits_no_more(cx, ran) {
                 return Err(self.stuck(cx));
-            } else if self.idle % IDLE_SLICE == 0 {
+            } else if self.idle.is_multiple_of(IDLE_SLICE) {
                 return Ok(Progress::More);
             }
             if self.executed > cx.launch.checks.max_instructions {

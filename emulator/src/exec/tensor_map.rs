@@ -212,23 +212,27 @@ impl TensorMap {
             *to = i64::from(from);
         }
         let mut rows = Vec::new();
-        let batch = self.rank - 1;
         for _ in 0..pixels.count {
             let mut here = base;
             for (n, &offset) in offsets.iter().enumerate() {
                 here[n + 1] += i64::from(offset);
             }
             rows.push(self.row(&here));
-            // On to the next base pixel of the box, or to the first one of the next image.
-            for n in 1..=batch {
-                base[n] += if n == batch { 1 } else { i64::from(self.steps[n]) };
-                if n == batch || base[n] < self.dims[n] as i64 + i64::from(pixels.upper[n - 1]) {
-                    break;
-                }
-                base[n] = i64::from(pixels.lower[n - 1]);
-            }
+            self.next_pixel(pixels, &mut base);
         }
         rows
+    }
+
+    /// On to the next base pixel of the box, or to the first one of the next image.
+    fn next_pixel(&self, pixels: &Pixels, base: &mut [i64; MOST_DIMS]) {
+        for (n, place) in base.iter_mut().enumerate().take(self.rank - 1).skip(1) {
+            *place += i64::from(self.steps[n]);
+            if *place < self.dims[n] as i64 + i64::from(pixels.upper[n - 1]) {
+                return;
+            }
+            *place = i64::from(pixels.lower[n - 1]);
+        }
+        base[self.rank - 1] += 1;
     }
 }
 
