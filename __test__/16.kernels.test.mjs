@@ -7,9 +7,6 @@ import { emulate, requireEmulator } from './helpers/emulator.mjs';
 /** Families whose kernels use or feed Hopper's own instructions; compute capability 9.0 is emulated for them alone. */
 const HOPPER = ['gemm_half', 'gemm_split', 'split'];
 
-/** Those of them that work in clusters of blocks, or on what such a kernel made: `npm run test:gpu` runs them on a card. */
-const LEFT_TO_THE_GPU = ['gemm_split', 'split'];
-
 /** Kernels that a card of that capability never takes, and why. */
 const NOT_TAKEN = {
   75: {
@@ -28,7 +25,7 @@ const table = internal.kernelTable();
 /** Kernels that a card of that capability could take. @param {number} capability */
 function kernelsOf(capability) {
   const fitting = table.filter(({ exact, level }) => (exact ? level === capability : level <= capability));
-  const here = fitting.filter(({ family }) => HOPPER.includes(family) === (capability === 90) && !LEFT_TO_THE_GPU.includes(family));
+  const here = fitting.filter(({ family }) => HOPPER.includes(family) === (capability === 90));
   return [...new Set(here.map(({ name }) => name))];
 }
 

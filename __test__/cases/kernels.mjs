@@ -87,4 +87,4 @@ export const single = [
 ];
 
 /** On a card of compute capability 9.0 with one. */
-export { emulated as tensorCores } from './tensor-cores.mjs';
+export { cases as tensorCores } from './tensor-cores.mjs';

@@ -74,6 +74,3 @@ const halves = [60, 120, 190, 250].flatMap((n) => [{}, { transA: true }, { trans
   product(`halves ${Object.keys(options).join(' ')}`.trim(), [120, 70, n], { options, dtypes: ['float16', 'bfloat16'] })));
 
 export const cases = [...three, ...guarded, ...one, ...halves];
-
-/** Those that the emulator runs: the kernels that split float32 work in clusters of blocks, which it does not model. */
-export const emulated = halves;

@@ -29,6 +29,15 @@ pub struct Exec {
     nodes: Vec<Node>,
 }
 
+impl Exec {
+    /// The clusters of a kernel's node.
+    fn cluster(&self, node: Id) -> Option<[u32; 3]> {
+        let node = self.nodes.iter().find(|one| one.id == node)?;
+        let Work::Launch(launch) = &node.work else { return None };
+        Some(launch.cluster)
+    }
+}
+
 /// A place in a capture: the nodes that what follows depends on.
 #[derive(Clone)]
 pub struct Position {
@@ -271,6 +280,9 @@ pub fn set_kernel(
     shape: Shape,
     parameters: Vec<u8>,
 ) -> Outcome {
+    // The node keeps the attributes that it was captured with.
+    let captured = state().execs.get(&exec).and_then(|exec| exec.cluster(node));
+    let shape = Shape { cluster: captured, ..shape };
     let work = prepare(ordinal, function, shape, parameters)?;
     let mut driver = state();
     if driver.execs.get(&exec).is_none_or(|exec| exec.ordinal != ordinal) {

@@ -183,6 +183,8 @@ pub struct Shape {
     pub grid: [u32; 3],
     pub block: [u32; 3],
     pub shared: u32,
+    /// Blocks of a cluster along each axis; none where nothing was asked for.
+    pub cluster: Option<[u32; 3]>,
 }
 
 impl Shape {
@@ -201,7 +203,18 @@ impl Shape {
         if threads > u64::from(kernel.max_threads) {
             return Err(LAUNCH_OUT_OF_RESOURCES);
         }
-        Ok(())
+        let cluster = self.cluster(kernel)?;
+        let whole = self.grid.iter().zip(cluster).all(|(count, size)| count.is_multiple_of(size));
+        let size = cluster.iter().map(|size| u64::from(*size)).product::<u64>();
+        if whole && (1..=8).contains(&size) { Ok(()) } else { Err(INVALID_CLUSTER_SIZE) }
+    }
+
+    /// What the launch or the kernel asks for; they must not differ.
+    fn cluster(&self, kernel: &Kernel) -> Outcome<[u32; 3]> {
+        match (self.cluster, kernel.cluster) {
+            (Some(asked), Some(fixed)) if asked != fixed => Err(INVALID_CLUSTER_SIZE),
+            (asked, fixed) => Ok(asked.or(fixed).unwrap_or([1; 3])),
+        }
     }
 }
 
@@ -210,9 +223,10 @@ pub fn prepare(ordinal: usize, id: Id, shape: Shape, parameters: Vec<u8>) -> Out
     let driver = state();
     let function = driver.function(ordinal, id)?;
     shape.check(function)?;
-    let Shape { grid, block, shared } = shape;
+    let Shape { grid, block, shared, .. } = shape;
     let kernel = function.kernel.clone();
-    Ok(Work::Launch(Arc::new(Launch { kernel, grid, block, shared, parameters })))
+    let cluster = shape.cluster(&kernel)?;
+    Ok(Work::Launch(Arc::new(Launch { kernel, grid, block, cluster, shared, parameters })))
 }
 
 pub fn launch(ordinal: usize, id: Id, shape: Shape, handle: Id, parameters: Vec<u8>) -> Outcome {

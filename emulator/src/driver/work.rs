@@ -26,6 +26,8 @@ pub struct Launch {
     pub kernel: Arc<Kernel>,
     pub grid: [u32; 3],
     pub block: [u32; 3],
+    /// Blocks of a cluster along each axis.
+    pub cluster: [u32; 3],
     pub shared: u32,
     /// Packed at the kernel's own offsets.
     pub parameters: Vec<u8>,
@@ -193,17 +195,18 @@ impl Job {
         if let Some(status) = self.planned {
             return Err(status);
         }
-        let outcome = crate::launch(
+        let outcome = crate::exec::launch_clusters(
             &launch.kernel,
             launch.grid,
             launch.block,
+            launch.cluster,
             launch.shared,
             &launch.parameters,
             &self.here,
             &self.target,
             &self.checks,
         );
-        outcome.map_err(|fault| {
+        outcome.map(|_| ()).map_err(|fault| {
             report::fault(&fault);
             code(fault.kind)
         })

@@ -1,5 +1,6 @@
 //! Loads and stores of a warp in each space, with their checks.
 
+use super::cluster::RANKED;
 use super::cx::{Cx, Doubles, LANES, lanes};
 use super::inst::{Flow, Inst, mode};
 use super::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW_MASK};
@@ -9,6 +10,15 @@ use crate::ptx::ast::Space;
 
 /// What a vector access moves: up to four elements of each lane.
 pub type Values = [[u64; LANES]; 4];
+
+/// What an access does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Touch {
+    Read,
+    Write,
+    /// Both at once.
+    Update,
+}
 
 pub struct Bad {
     pub kind: FaultKind,
@@ -106,16 +116,18 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The checks of an access to shared memory, and its notes for later ones.
+    /// The checks of an access to shared memory, and its notes for later ones. Strong accesses do not race with each
+    /// other.
     #[inline(always)]
     pub fn touch_shared(
         &mut self,
         lane: usize,
         addr: u64,
         bytes: u64,
-        write: bool,
-        atomic: bool,
+        touch: Touch,
+        strong: bool,
     ) -> Result<(), Bad> {
+        let write = touch != Touch::Read;
         if addr + bytes > self.block.shared_bytes {
             return bad(
                 FaultKind::OutOfBounds,
@@ -126,7 +138,11 @@ impl<'a> Cx<'a> {
             return bad(FaultKind::Misaligned, format!("{bytes} bytes of shared memory"));
         }
         let checks = self.launch.checks;
-        let actor = self.warp.actor(atomic, checks.shared_races);
+        let actor = if self.foreign {
+            self.block.cluster.foreign(strong, checks.shared_races)
+        } else {
+            self.warp.actor(strong, checks.shared_races)
+        };
         let (start, count) = if self.launch.kernel.code.narrow_shared {
             (addr as usize, bytes as usize)
         } else {
@@ -135,7 +151,7 @@ impl<'a> Cx<'a> {
         let mut race =
             write && !self.block.readers.is_empty() && self.block.read_under_way(addr, bytes).is_some();
         for cell in &mut self.block.cells[start..start + count] {
-            if !write || atomic {
+            if touch != Touch::Write {
                 if checks.uninitialized && !cell.is_written() {
                     return bad(FaultKind::Uninitialized, "shared memory that nothing wrote");
                 }
@@ -181,8 +197,21 @@ impl<'a> Cx<'a> {
 
     #[inline(always)]
     fn load_shared(&mut self, i: &Inst, lane: usize, addr: u64, out: &mut Values) -> Result<(), Bad> {
+        if addr >= RANKED {
+            return self.load_elsewhere(i, lane, addr, out);
+        }
+        self.load_own(i, lane, addr, out)
+    }
+
+    #[cold]
+    fn load_elsewhere(&mut self, i: &Inst, lane: usize, addr: u64, out: &mut Values) -> Result<(), Bad> {
+        self.in_block(addr, |cx, at| cx.load_own(i, lane, at, out))
+    }
+
+    #[inline(always)]
+    fn load_own(&mut self, i: &Inst, lane: usize, addr: u64, out: &mut Values) -> Result<(), Bad> {
         let (size, count) = (i.size(), i.lanes());
-        self.touch_shared(lane, addr, size * count as u64, false, i.has(mode::STRONG))?;
+        self.touch_shared(lane, addr, size * count as u64, Touch::Read, i.has(mode::STRONG))?;
         for (v, to) in out.iter_mut().enumerate().take(count) {
             to[lane] = self.shared_word(addr + v as u64 * size, size);
         }
@@ -191,8 +220,21 @@ impl<'a> Cx<'a> {
 
     #[inline(always)]
     fn store_shared(&mut self, i: &Inst, lane: usize, addr: u64, from: &Values) -> Result<(), Bad> {
+        if addr >= RANKED {
+            return self.store_elsewhere(i, lane, addr, from);
+        }
+        self.store_own(i, lane, addr, from)
+    }
+
+    #[cold]
+    fn store_elsewhere(&mut self, i: &Inst, lane: usize, addr: u64, from: &Values) -> Result<(), Bad> {
+        self.in_block(addr, |cx, at| cx.store_own(i, lane, at, from))
+    }
+
+    #[inline(always)]
+    fn store_own(&mut self, i: &Inst, lane: usize, addr: u64, from: &Values) -> Result<(), Bad> {
         let (size, count) = (i.size(), i.lanes());
-        self.touch_shared(lane, addr, size * count as u64, true, false)?;
+        self.touch_shared(lane, addr, size * count as u64, Touch::Write, i.has(mode::STRONG))?;
         for (v, from) in from.iter().enumerate().take(count) {
             self.set_shared_word(addr + v as u64 * size, size, from[lane]);
         }

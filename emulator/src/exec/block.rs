@@ -22,6 +22,10 @@ pub struct Block {
     pub threads: u32,
     pub exited: u32,
     pub linear: u64,
+    /// Of its cluster, and how many blocks that has.
+    pub rank: u32,
+    pub ranks: u32,
+    pub ended: bool,
     pub mbarriers: Vec<Mbarrier>,
     /// Bulk copies to shared memory on their way.
     pub flights: Vec<Flight>,
@@ -54,16 +58,25 @@ pub struct Running {
 pub enum Progress {
     Done,
     More,
+    /// Nothing changed, and others of the cluster may have to.
+    Idle,
 }
 
 const WARP_SLICE: u64 = 20_000;
 /// Rounds without a change after which a block counts as dead, and after which other blocks have their turn.
-const MOST_IDLE: u32 = 1000;
+pub const MOST_IDLE: u32 = 1000;
 const IDLE_SLICE: u32 = 50;
 
 impl Block {
+    /// Opens the barrier of a cluster of one block where all threads have come.
     fn turn_cluster(&mut self) -> bool {
-        self.cluster.turn(self.threads, self.exited)
+        let over =
+            self.ranks == 1 && self.cluster.is_used() && self.cluster.is_complete(self.threads, self.exited);
+        if over {
+            self.cluster.turn();
+            self.events += 1;
+        }
+        over
     }
 
     /// Forgets what the block before left of asynchronous work.
@@ -73,19 +86,23 @@ impl Block {
         self.stores.clear();
         self.readers.clear();
         (self.landed, self.tickets, self.events, self.expired) = (0, 0, 0, false);
-        self.cluster = Default::default();
+        self.cluster.start();
+        self.ended = false;
         self.registers = registers::Pool::of(launch);
     }
 }
 
 impl Running {
-    pub fn start(&mut self, launch: &Launch<'_>, linear: u64) {
+    /// Makes this the block at an index of the grid, of that rank in its cluster.
+    pub fn start(&mut self, launch: &Launch<'_>, index: [u32; 3], rank: u32) {
         let [gx, gy, _] = launch.grid.map(u64::from);
-        let index = [linear % gx, linear / gx % gy, linear / gx / gy].map(|n| n as u32);
+        let [x, y, z] = index.map(u64::from);
         let threads = launch.block.iter().product::<u32>();
         let block = &mut self.block;
         block.index = index;
-        block.linear = linear;
+        block.linear = x + gx * (y + gy * z);
+        block.rank = rank;
+        block.ranks = launch.cluster.iter().product();
         block.threads = threads;
         block.exited = 0;
         block.barriers = Default::default();
@@ -99,7 +116,7 @@ impl Running {
         let count = threads.div_ceil(32);
         self.warps.resize_with(count as usize, Warp::default);
         for (n, warp) in self.warps.iter_mut().enumerate() {
-            warp.start(launch, n as u32, index);
+            warp.start(launch, n as u32, index, rank);
         }
         self.executed = 0;
         self.idle = 0;
@@ -114,7 +131,7 @@ impl Running {
     }
 
     fn turns(&mut self, cx: &mut Cx<'_>, budget: u64) -> Result<Progress, Box<Fault>> {
-        let mut used = 0;
+        let (mut used, mut moved) = (0, false);
         loop {
             let (mut alive, mut ran, mut busy) = (false, 0, false);
             let before = cx.block.events;
@@ -146,8 +163,12 @@ impl Running {
             let changed = released || cx.block.events != before || busy && !expired;
             used += ran;
             self.executed += ran;
+            moved |= changed;
             if changed {
                 self.idle = 0;
+            } else if cx.block.ranks > 1 {
+                cx.block.expired = ran == 0;
+                return Ok(if moved { Progress::More } else { Progress::Idle });
             } else if self.waits_no_more(cx, ran) {
                 return Err(self.stuck(cx));
             } else if self.idle.is_multiple_of(IDLE_SLICE) {
@@ -215,7 +236,7 @@ impl Running {
     }
 
     /// No thread can go on: some wait for others that wait elsewhere.
-    fn stuck(&mut self, cx: &mut Cx<'_>) -> Box<Fault> {
+    pub fn stuck(&mut self, cx: &mut Cx<'_>) -> Box<Fault> {
         let code = &cx.launch.kernel.code;
         let mut places: Vec<String> = Vec::new();
         for warp in &mut self.warps {

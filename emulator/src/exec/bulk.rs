@@ -8,7 +8,6 @@ use super::inst::{Flow, Inst, Slot};
 use super::proxy::Reader;
 use super::reduce::Reduction;
 use super::tensor_map::{self, Row, Swizzle, TensorMap};
-use super::{SHARED_WINDOW, WINDOW_MASK};
 use crate::FaultKind;
 use crate::ptx::ast::Space;
 
@@ -108,8 +107,7 @@ fn source(cx: &Cx<'_>, i: &Inst, n: usize, lane: usize) -> u64 {
 }
 
 fn shared(cx: &Cx<'_>, i: &Inst, n: usize, lane: usize) -> u64 {
-    let addr = source(cx, i, n, lane);
-    if addr & WINDOW_MASK == SHARED_WINDOW { addr - SHARED_WINDOW } else { addr }
+    cx.own_shared(source(cx, i, n, lane))
 }
 
 fn extra<T>(cx: &Cx<'_>, slots: &[Slot], lane: usize, f: impl Fn(u32) -> T) -> Vec<T> {

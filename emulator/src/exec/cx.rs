@@ -17,6 +17,10 @@ pub(crate) struct Cx<'a> {
     pub fault: Option<Box<Fault>>,
     /// The allocation that the last access hit.
     pub hint: usize,
+    /// The other blocks of the cluster by rank, while one of several runs.
+    pub peers: Vec<Block>,
+    /// `block` is one of them: this access comes from another block.
+    pub foreign: bool,
 }
 
 /// A type that lives in one lane of a register.

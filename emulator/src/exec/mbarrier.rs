@@ -1,6 +1,6 @@
 //! mbarrier: phases that end when so many arrivals and so many bytes of bulk copies have come.
 
-use super::access::Bad;
+use super::access::{Bad, Touch};
 use super::bulk;
 use super::cx::{Cx, LANES, lanes};
 use super::inst::{Flow, Inst, NONE, Reason};
@@ -159,6 +159,9 @@ fn places(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Result<[u64; LANES], Flow> {
             addresses[lane] = addr;
         }
     }
+    for addr in &mut addresses {
+        *addr = cx.own_shared(*addr);
+    }
     Ok(addresses)
 }
 
@@ -195,7 +198,7 @@ pub fn init(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
         if cx.block.mbarriers.iter().any(|one| one.at < addr + 8 && addr < one.at + 8) {
             return Err(undefined("an mbarrier lies here already"));
         }
-        cx.touch_shared(lane, addr, 8, true, false)?;
+        cx.touch_shared(lane, addr, 8, Touch::Write, false)?;
         cx.block.cells(addr, 8).iter_mut().for_each(super::race::Cell::hold);
         cx.block.mbarriers.push(Mbarrier {
             at: addr,

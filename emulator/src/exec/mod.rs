@@ -7,6 +7,7 @@ pub(crate) mod bulk;
 pub(crate) mod cluster;
 mod cx;
 pub(crate) mod exact;
+mod gang;
 pub(crate) mod inst;
 pub(crate) mod mbarrier;
 mod operand;
@@ -27,8 +28,9 @@ pub(crate) mod warpgroup;
 
 use crate::memory::Table;
 use crate::{DeviceMemory, Fault, FaultKind, Kernel, Target};
-use block::{Block, Progress, Running};
+use block::{Block, Progress};
 use cx::Cx;
+use gang::Gang;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -77,6 +79,8 @@ pub(crate) struct Launch<'a> {
     pub kernel: &'a Kernel,
     pub grid: [u32; 3],
     pub block: [u32; 3],
+    /// Blocks of a cluster along each axis.
+    pub cluster: [u32; 3],
     pub dynamic_shared: u32,
     /// Offset of dynamic shared memory.
     pub dynamic_start: u64,
@@ -114,12 +118,31 @@ pub fn launch_counted(
     target: &Target,
     checks: &Checks,
 ) -> Result<Statistics, Fault> {
+    launch_clusters(kernel, grid, block, [1; 3], dynamic_shared, params, memory, target, checks)
+}
+
+/// As `launch`, in clusters of that many blocks along each axis.
+#[allow(clippy::too_many_arguments, reason = "the driver's launch has these")]
+pub fn launch_clusters(
+    kernel: &Kernel,
+    grid: [u32; 3],
+    block: [u32; 3],
+    cluster: [u32; 3],
+    dynamic_shared: u32,
+    params: &[u8],
+    memory: &DeviceMemory,
+    target: &Target,
+    checks: &Checks,
+) -> Result<Statistics, Fault> {
     check_shape(kernel, grid, block, dynamic_shared, params, target)?;
-    let blocks = grid.iter().map(|&n| u64::from(n)).product::<u64>();
+    let cluster = kernel.cluster.filter(|_| cluster == [1; 3]).unwrap_or(cluster);
+    check_cluster(kernel, grid, cluster)?;
+    let blocks = grid.iter().zip(cluster).map(|(&n, size)| u64::from(n / size)).product::<u64>();
     let launch = Launch {
         kernel,
         grid,
         block,
+        cluster,
         dynamic_shared,
         dynamic_start: kernel.dynamic_start.into(),
         params,
@@ -205,6 +228,17 @@ fn check_shape(
     Ok(())
 }
 
+fn check_cluster(kernel: &Kernel, grid: [u32; 3], cluster: [u32; 3]) -> Result<(), Fault> {
+    let fits = grid.iter().zip(cluster).all(|(&blocks, size)| size > 0 && blocks % size == 0);
+    if fits && cluster.iter().map(|&n| u64::from(n)).product::<u64>() <= 8 {
+        return Ok(());
+    }
+    let mut fault =
+        Fault::plain(FaultKind::Launch, None, format!("clusters of {cluster:?} in a grid of {grid:?}"));
+    fault.kernel = kernel.name.clone();
+    Err(fault)
+}
+
 /// Instructions after which a worker takes a further block beside one that does not end.
 const PATIENCE: u64 = 4_000_000;
 const RESIDENT: usize = 64;
@@ -212,9 +246,10 @@ const RESIDENT: usize = 64;
 /// Takes blocks until none is left. A block that runs long may wait for a later one, so others
 /// run beside it in turn.
 fn work(launch: &Launch<'_>) {
-    let mut cx = Cx { launch, block: Block::default(), warp: Default::default(), fault: None, hint: 0 };
-    let mut running: VecDeque<Box<Running>> = VecDeque::new();
-    let mut spare: Vec<Box<Running>> = Vec::new();
+    let (block, warp) = (Block::default(), Default::default());
+    let mut cx = Cx { launch, block, warp, fault: None, hint: 0, peers: Vec::new(), foreign: false };
+    let mut running: VecDeque<Box<Gang>> = VecDeque::new();
+    let mut spare: Vec<Box<Gang>> = Vec::new();
     let mut more = true;
     while !launch.stop.load(Relaxed) {
         if more && running.len() < RESIDENT {
@@ -229,10 +264,10 @@ fn work(launch: &Launch<'_>) {
         let Some(mut block) = running.pop_front() else { break };
         match block.advance(&mut cx, PATIENCE) {
             Ok(Progress::Done) => {
-                launch.executed.fetch_add(block.executed, Relaxed);
+                launch.executed.fetch_add(block.executed(), Relaxed);
                 spare.push(block);
             }
-            Ok(Progress::More) => running.push_back(block),
+            Ok(Progress::More | Progress::Idle) => running.push_back(block),
             Err(fault) => {
                 launch.stop.store(true, Relaxed);
                 let mut first = launch.fault.lock().unwrap_or_else(|e| e.into_inner());

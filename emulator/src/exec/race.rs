@@ -17,6 +17,10 @@ const SET: u64 = 1 << 62;
 
 /// The number of the asynchronous proxy among the warps.
 pub const PROXY: u32 = 32;
+/// That of the cluster's other blocks.
+pub const FOREIGN: u32 = 33;
+/// How many agents there are.
+pub const AGENTS: usize = 34;
 const NEVER: u32 = 0xff_ffff;
 
 impl Access {

@@ -1,6 +1,6 @@
 //! cp.async: the data lands in shared memory only when the thread waits for it.
 
-use super::access::Bad;
+use super::access::{Bad, Touch};
 use super::cx::{Cx, LANES, Words, lanes};
 use super::inst::{Flow, Inst, NONE};
 use crate::FaultKind;
@@ -106,7 +106,7 @@ fn wait(cx: &mut Cx<'_>, i: &Inst, m: u32, keep: Option<i64>) -> Flow {
             }
             copy.mask &= !(1 << lane);
             let at = u64::from(copy.to[lane]);
-            if let Err(bad) = cx.touch_shared(lane, at, copy.bytes, true, false) {
+            if let Err(bad) = cx.touch_shared(lane, at, copy.bytes, Touch::Write, false) {
                 failure = failure.or(Some((lane, at, bad, copy.line)));
                 continue;
             }

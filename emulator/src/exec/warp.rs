@@ -3,7 +3,7 @@
 use super::Launch;
 use super::cx::{Cx, Doubles, LANES, Words, lanes};
 use super::inst::{Flow, Inst, NONE, Preset, Reason, Special};
-use super::race::{Actor, Known, PROXY};
+use super::race::{AGENTS, Actor, Known};
 use super::sync::AsyncCopy;
 use super::warpgroup::Part;
 use crate::{Fault, FaultKind};
@@ -73,7 +73,7 @@ pub fn coordinates(linear: u32, size: [u32; 3]) -> [u32; 3] {
 
 impl Warp {
     /// Makes this the warp `index` of a block, with all its lanes at the start.
-    pub fn start(&mut self, launch: &Launch<'_>, index: u32, block: [u32; 3]) {
+    pub fn start(&mut self, launch: &Launch<'_>, index: u32, block: [u32; 3], rank: u32) {
         let code = &launch.kernel.code;
         let threads = launch.block.iter().product::<u32>();
         let count = (threads - index * 32).min(32);
@@ -87,7 +87,7 @@ impl Warp {
         self.groups.push(Group { pc: 0, mask: self.live, wait: Wait::Ready, stamp: 0 });
         self.count = 1;
         let Known { seen, fenced } = &mut self.known;
-        let agents = if code.asynchronous { PROXY as usize + 1 } else { threads.div_ceil(32) as usize };
+        let agents = if code.asynchronous { AGENTS } else { threads.div_ceil(32) as usize };
         seen.clear();
         seen.resize(agents, 0);
         seen[index as usize] = 1;
@@ -114,7 +114,7 @@ impl Warp {
                 launch.symbols.get(symbol as usize).copied().unwrap_or(0).wrapping_add(offset as u64)
             }
             Preset::DynamicShared(offset) => launch.dynamic_start.wrapping_add(offset as u64),
-            Preset::Special(special) => u64::from(special_value(launch, special, index, lane, block)),
+            Preset::Special(special) => u64::from(special_value(launch, special, index, lane, (block, rank))),
         };
         for &(slot, preset) in &code.word_presets {
             self.words[slot as usize] = std::array::from_fn(|lane| value(preset, lane as u32) as u32);
@@ -211,7 +211,13 @@ impl Warp {
     }
 }
 
-fn special_value(launch: &Launch<'_>, special: Special, warp: u32, lane: u32, block: [u32; 3]) -> u32 {
+fn special_value(
+    launch: &Launch<'_>,
+    special: Special,
+    warp: u32,
+    lane: u32,
+    (block, rank): ([u32; 3], u32),
+) -> u32 {
     let thread = warp * 32 + lane;
     let threads = launch.block.iter().product::<u32>();
     match special {
@@ -222,6 +228,12 @@ fn special_value(launch: &Launch<'_>, special: Special, warp: u32, lane: u32, bl
         Special::Laneid => lane,
         Special::Warpid => warp,
         Special::Nwarpid => threads.div_ceil(32),
+        Special::ClusterCtaid(axis) => block[axis as usize] % launch.cluster[axis as usize],
+        Special::ClusterNctaid(axis) => launch.cluster[axis as usize],
+        Special::Clusterid(axis) => block[axis as usize] / launch.cluster[axis as usize],
+        Special::Nclusterid(axis) => launch.grid[axis as usize] / launch.cluster[axis as usize],
+        Special::ClusterRank => rank,
+        Special::ClusterSize => launch.cluster.iter().product(),
         Special::Smid => {
             (block[0].wrapping_add(block[1]).wrapping_add(block[2])) % launch.target.multiprocessors.max(1)
         }

@@ -134,6 +134,8 @@ pub struct Function<'a> {
     /// .minnctapersm and .maxnreg; 0 without them.
     pub blocks: u32,
     pub max_registers: u32,
+    /// .reqnctapercluster.
+    pub cluster: Option<[u32; 3]>,
     pub line: u32,
 }
 

@@ -326,6 +326,7 @@ impl<'a> Lower<'a> {
 
     /// mapa and getctarank.
     pub fn map_address(&mut self, head: &str, rest: &str, operands: &[Operand<'a>]) -> Lowered<()> {
+        self.asynchronous = true;
         let bits = match rest {
             "u32" | "shared::cluster.u32" => 32,
             "u64" | "shared::cluster.u64" => 64,
@@ -340,13 +341,14 @@ impl<'a> Lower<'a> {
             .collect();
         let letter: &[u8] = if bits == 64 { b"d" } else { b"w" };
         match operands.as_slice() {
-            [to, from] if head == "getctarank" => {
-                let zero: Handler = |cx, i, m| {
-                    cx.put::<u32>(i.d[0], m, &[0; 32]);
-                    crate::exec::inst::Flow::Next
-                };
-                self.special(zero, 0, std::slice::from_ref(to), b"w", std::slice::from_ref(from), letter)
-            }
+            [to, from] if head == "getctarank" => self.special(
+                cluster::rank,
+                bits,
+                std::slice::from_ref(to),
+                b"w",
+                std::slice::from_ref(from),
+                letter,
+            ),
             [to, rest @ ..] if head == "mapa" => {
                 let s = if bits == 64 { b"dw" } else { b"ww" };
                 self.special(cluster::map, bits, std::slice::from_ref(to), letter, rest, s)

@@ -82,6 +82,8 @@ pub struct Kernel {
     pub max_threads: u32,
     /// Registers of a thread at the start where the module bounds them, else 0; setmaxnreg needs it.
     pub registers_at_start: u32,
+    /// Blocks of a cluster along each axis, where the module says so.
+    pub cluster: Option<[u32; 3]>,
     pub(crate) code: Code,
     symbols: Symbols,
 }
@@ -230,6 +232,7 @@ fn kernel<'a>(
         dynamic_start: lower.shared_bytes.next_multiple_of(lower.dynamic_align.into()) as u32,
         max_threads: function.max_threads,
         registers_at_start: registers_at_start(function),
+        cluster: function.cluster,
         code,
         symbols: symbols.clone(),
     })

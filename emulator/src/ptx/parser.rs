@@ -162,6 +162,7 @@ impl<'a> Parser<'a> {
         let name = self.word()?;
         let params = self.params()?;
         let (mut max_threads, mut blocks, mut max_registers) = (1024, 0, 0);
+        let mut cluster = None;
         loop {
             match self.next() {
                 Token::Word(".maxntid" | ".reqntid") => {
@@ -176,7 +177,7 @@ impl<'a> Parser<'a> {
                     self.small()?;
                 }
                 Token::Word(".explicitcluster") => {}
-                Token::Word(".reqnctapercluster") => self.cluster_of_one()?,
+                Token::Word(".reqnctapercluster") => cluster = Some(self.cluster()?),
                 Token::Word(".noreturn") => {}
                 Token::Word(".pragma") => self.skip_to(b';'),
                 Token::Punct(b';') => {
@@ -190,6 +191,7 @@ impl<'a> Parser<'a> {
                         max_threads,
                         blocks,
                         max_registers,
+                        cluster,
                         line,
                     });
                 }
@@ -198,20 +200,18 @@ impl<'a> Parser<'a> {
             }
         }
         let body = Some(self.body()?);
-        Ok(Function { name, entry, results, params, body, max_threads, blocks, max_registers, line })
+        Ok(Function { name, entry, results, params, body, max_threads, blocks, max_registers, cluster, line })
     }
 
-    fn cluster_of_one(&mut self) -> Parsed<()> {
-        let line = self.line();
-        let mut size = self.small()?;
-        while self.is(b',') {
-            size = size.saturating_mul(self.small()?);
+    fn cluster(&mut self) -> Parsed<[u32; 3]> {
+        let mut size = [1; 3];
+        size[0] = self.small()?;
+        for axis in 1..3 {
+            if self.is(b',') {
+                size[axis] = self.small()?;
+            }
         }
-        if size == 1 {
-            Ok(())
-        } else {
-            Err(Problem::unknown(line, "clusters of more than one block are not emulated"))
-        }
+        Ok(size)
     }
 
     fn body(&mut self) -> Parsed<Vec<Statement<'a>>> {

@@ -102,7 +102,12 @@ pub extern "C" fn cuLaunchKernel(
 ) -> Status {
     bound("cuLaunchKernel", |ordinal| {
         let packed = parameters(ordinal, function, addresses, extra)?;
-        let shape = Shape { grid: [grid_x, grid_y, grid_z], block: [block_x, block_y, block_z], shared };
+        let shape = Shape {
+            grid: [grid_x, grid_y, grid_z],
+            block: [block_x, block_y, block_z],
+            shared,
+            cluster: None,
+        };
         inner::launch(ordinal, function, shape, stream, packed)
     })
 }
@@ -116,21 +121,27 @@ pub extern "C" fn cuLaunchKernelEx(
 ) -> Status {
     bound("cuLaunchKernelEx", |ordinal| {
         let config = config.list(1)?[0];
+        let mut cluster = None;
         for attribute in config.attributes.list(config.count as usize)? {
             check_attribute(&attribute)?;
+            if attribute.id == ATTRIBUTE_CLUSTER {
+                cluster = Some([attribute.value[0], attribute.value[1], attribute.value[2]]);
+            }
         }
         let packed = parameters(ordinal, function, addresses, extra)?;
-        let shape = Shape { grid: config.grid, block: config.block, shared: config.shared };
+        let shape = Shape { grid: config.grid, block: config.block, shared: config.shared, cluster };
         inner::launch(ordinal, function, shape, config.stream, packed)
     })
 }
 
-/// Clusters of more than one block and cooperative launches are not emulated; the other attributes change only the speed.
+/// Cooperative launches are not emulated; attributes but that of clusters change only the speed.
 fn check_attribute(attribute: &LaunchAttribute) -> Outcome {
     match attribute.id {
-        ATTRIBUTE_CLUSTER if attribute.value[..3] == [1, 1, 1] => Ok(()),
-        ATTRIBUTE_COOPERATIVE if attribute.value[0] == 0 => Ok(()),
-        ATTRIBUTE_CLUSTER | ATTRIBUTE_COOPERATIVE => Err(NOT_SUPPORTED),
+        ATTRIBUTE_CLUSTER if attribute.value[..3].contains(&0) => Err(INVALID_CLUSTER_SIZE),
+        ATTRIBUTE_CLUSTER if attribute.value[..3] != [1; 3] && !card::has_clusters(&state().config) => {
+            Err(NOT_SUPPORTED)
+        }
+        ATTRIBUTE_COOPERATIVE if attribute.value[0] != 0 => Err(NOT_SUPPORTED),
         0..=ATTRIBUTE_LAST => Ok(()),
         _ => Err(INVALID_VALUE),
     }

@@ -2,6 +2,7 @@
 
 use super::{Row, row};
 use crate::FaultKind;
+use crate::exec::access::Touch;
 use crate::exec::cx::{Cx, LANES};
 use crate::exec::exact::{BF16, F16, Format};
 use crate::exec::inst::{Flow, Inst};
@@ -235,7 +236,9 @@ fn row_addresses(cx: &mut Cx<'_>, i: &Inst, write: bool) -> Result<[u64; LANES],
             let detail = "the address of a row that is not in shared memory";
             return Err(cx.fail(i, lane, FaultKind::Undefined, Some(addr), detail));
         }
-        if let Err(bad) = cx.touch_shared(lane, addr, 16, write, false) {
+        if let Err(bad) =
+            cx.touch_shared(lane, addr, 16, if write { Touch::Write } else { Touch::Read }, false)
+        {
             return Err(cx.blame(i, lane, addr, bad));
         }
         *at = addr;

@@ -1,7 +1,7 @@
 //! Handlers of loads, stores and atomics; the decoder picks them by space.
 
 use super::half::{add_bf16, add_f16};
-use crate::exec::access::{Bad, load, store};
+use crate::exec::access::{Bad, Touch, load, store};
 use crate::exec::cx::{Cx, LANES, lanes};
 use crate::exec::inst::{Flow, Handler, Inst, NONE, mode};
 use crate::exec::soft::{add64, flush, nan64};
@@ -151,10 +151,11 @@ pub fn atomic(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
         let (b, c) = (value(cx, i.s[1], lane), value(cx, i.s[2], lane));
         let (space, addr) = Cx::resolve(space, addresses[lane]);
         let result = match space {
-            Space::Shared => cx.touch_shared(lane, addr, i.size(), true, true).map(|()| {
+            Space::Shared => cx.in_block(addr, |cx, addr| {
+                cx.touch_shared(lane, addr, i.size(), Touch::Update, true)?;
                 let old = cx.shared_word(addr, i.size());
                 cx.set_shared_word(addr, i.size(), apply(operation, ty, old, b, c, false));
-                old
+                Ok(old)
             }),
             Space::Local | Space::Param => Err(Bad {
                 kind: crate::FaultKind::Undefined,
