@@ -21,6 +21,9 @@ template <int BM_, int BN_, int UNITS_, Form FORM> struct SplitTile {
     // second A hi and B lo; the half forms have one, A hi and B hi.
     static constexpr unsigned BYTES_A = BM * 128, BYTES = (BM + BN) * 128, PER_BLOCK = HALF ? 1 : 2;
     using Scales = SplitScales<BM, BN>;
+    // A slot of the ring is always the same warpgroup's: one that waited for units of the other might take a slot's earlier
+    // phase for its own, as copies do not arrive in order.
+    static_assert(!ALONG_K || UNITS % 4 == 0, "slots of a warpgroup");
     static_assert(UNITS * BYTES + (ALONG_K ? 128 * R * 4 : 0) + 1024 + 16 * UNITS + 16 + sizeof(Scales) <= 227 * 1024, "shared memory");
 };
 
@@ -363,7 +366,7 @@ template <class Tl> WW_INLINE void split_matmul(const TensorMap &map_a, const Te
         split_matmul<SplitTile<__VA_ARGS__>>(map_a, map_b, from, SplitOut{c, bias, d, alpha, beta, p0, p1}, p);             \
     }
 
-SPLIT_MATMUL(matmul_f32_split_64x64, 64, 64, 9, Form::THREE)
+SPLIT_MATMUL(matmul_f32_split_64x64, 64, 64, 12, Form::THREE)
 SPLIT_MATMUL(matmul_f32_split_64x128, 64, 128, 8, Form::THREE)
 SPLIT_MATMUL(matmul_f32_split_128x128, 128, 128, 7, Form::ORDERED)
 SPLIT_MATMUL(matmul_f32_half_128x128, 128, 128, 7, Form::HALF)

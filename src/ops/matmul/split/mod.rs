@@ -27,7 +27,7 @@ struct Tile {
 const ANY: usize = usize::MAX;
 #[rustfmt::skip]
 static THREE_PRODUCTS: [Tile; 3] = [
-    Tile { name: "split_64x64", rows: 64, columns: 64, units: 9, longest: ANY, times: (0.475, 1.4) },
+    Tile { name: "split_64x64", rows: 64, columns: 64, units: 12, longest: ANY, times: (0.475, 1.4) },
     Tile { name: "split_64x128", rows: 64, columns: 128, units: 8, longest: ANY, times: (0.66, 1.5) },
     Tile { name: "split_128x128", rows: 128, columns: 128, units: 7, longest: ANY, times: (1.25, 1.0) },
 ];
