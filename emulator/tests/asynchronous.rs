@@ -226,15 +226,84 @@ fn clusters_of_one_block() {
     let wait = "barrier.cluster.wait.acquire.aligned;";
     assert_eq!(sound(&of(wait, "0"), 64, None)[..64], (0..64).map(|n| n ^ 32).collect::<Vec<u32>>());
     finds(&of("", "0"), 64, None, FaultKind::Uninitialized, "");
-    finds(&of(wait, "1"), 64, None, FaultKind::Undefined, "block 1 of a cluster of one");
+    finds(&of(wait, "1"), 64, None, FaultKind::Undefined, "block 1 of a cluster of 1");
     finds("barrier.cluster.wait;", 32, None, FaultKind::Undefined, "without an arrival");
+    let alone = "@%p7 bra END;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\nEND:\nbar.sync 0;";
+    finds(alone, 64, None, FaultKind::BarrierDivergence, "other threads of the cluster");
+}
+
+const SYNC: &str = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+
+/// Blocks write words into the next one's shared memory and show what they got.
+fn neighbours(first: &str, store: &str, then: &str) -> String {
+    format!(
+        "mov.u32 %r10, %cluster_ctarank;\nmov.u32 %r11, %cluster_nctarank;\nmov.u32 %r12, %clusterid.x;\nshl.b32 %r3, %r0, 2;\nadd.u32 %r4, %r3, %r1;\n\
+         st.shared.u32 [%r4], 0;\n{first}add.u32 %r13, %r10, 1;\nrem.u32 %r13, %r13, %r11;\nmapa.shared::cluster.u32 %r5, %r4, %r13;\n\
+         mad.lo.u32 %r6, %r10, 1000, %r0;\nmad.lo.u32 %r6, %r12, 10000, %r6;\n{store}\n{then}ld.shared.u32 %r7, [%r4];\nmov.u32 %r8, %ctaid.x;\n\
+         mad.lo.u32 %r9, %r8, 32, %r0;\nmul.wide.u32 %rd1, %r9, 4;\nadd.s64 %rd1, %rd1, %rd0;\nst.global.u32 [%rd1], %r7;"
+    )
+}
+
+fn clusters(body: &str, blocks: u32, size: u32) -> Result<Vec<u32>, Fault> {
+    let rig = Rig::text(&text(body, ""), 90);
+    let at = rig.put(&vec![0u32; WORDS]);
+    rig.try_clusters("k", blocks, size, 32, &[U64(at), Words(vec![0; 32])])?;
+    Ok(rig.get(at, WORDS))
+}
+
+#[test]
+fn clusters_of_several_blocks() {
+    let store = "st.shared::cluster.u32 [%r5], %r6;";
+    let got = clusters(&neighbours(SYNC, store, SYNC), 8, 4).unwrap();
+    for (n, &word) in got.iter().enumerate().take(256) {
+        let (block, thread) = (n as u32 / 32, n as u32 % 32);
+        assert_eq!(word, block / 4 * 10_000 + (block + 3) % 4 * 1000 + thread);
+    }
+    // Words that say themselves that they are there; and sums in one place.
+    let wait = "ASK:\nld.relaxed.cluster.shared.u32 %r7, [%r4];\nsetp.eq.u32 %p1, %r7, 0;\n@%p1 bra ASK;\n"
+        .to_string()
+        + SYNC;
+    let strong = "add.u32 %r6, %r6, 1;\nst.relaxed.cluster.shared::cluster.u32 [%r5], %r6;";
+    assert_eq!(clusters(&neighbours(SYNC, strong, &wait), 2, 2).unwrap()[..3], [1001, 1002, 1003]);
+    let add = "mapa.shared::cluster.u32 %r5, %r1, 0;\natom.shared::cluster.add.u32 %r6, [%r5+4], 1;";
+    assert_eq!(clusters(&neighbours(SYNC, add, SYNC), 8, 8).unwrap()[1], 256);
+    let finds = |body: &str, blocks, size, kind, part: &str| {
+        let fault = clusters(body, blocks, size).expect_err("no fault found");
+        assert!(fault.kind == kind && fault.to_string().contains(part), "{fault}");
+    };
+    finds(&neighbours("", store, SYNC), 4, 2, FaultKind::Race, "has started");
+    finds(&neighbours(SYNC, store, ""), 4, 2, FaultKind::Race, "no barrier orders");
+    // Its reader may be at work still, and the block may be gone.
+    let early = format!("ld.shared.u32 %r7, [%r4];\n{store}");
+    finds(&neighbours(SYNC, &early, SYNC), 4, 2, FaultKind::Race, "no barrier orders");
+    let gone = "setp.eq.u32 %p1, %r10, 1;\n@%p1 ret;\nmov.u32 %r14, 0;\nLATE:\nadd.u32 %r14, %r14, 1;\nsetp.lt.u32 %p2, %r14, 9000;\n@%p2 bra LATE;\n";
     finds(
-        "@%p7 bra END;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\nEND:\nbar.sync 0;",
-        64,
-        None,
-        FaultKind::BarrierDivergence,
-        "other threads of the cluster",
+        &neighbours(SYNC, &format!("{gone}{store}"), ""),
+        2,
+        2,
+        FaultKind::UseAfterFree,
+        "block 1 of the cluster has ended",
     );
+    finds(
+        &neighbours(SYNC, "mapa.shared::cluster.u32 %r5, %r4, 2;", ""),
+        2,
+        2,
+        FaultKind::Undefined,
+        "block 2 of a cluster of 2",
+    );
+    finds(
+        &neighbours(
+            "setp.eq.u32 %p1, %r10, 1;\n@!%p1 barrier.cluster.arrive;\n@!%p1 barrier.cluster.wait;\nbar.sync 1, 64;\n",
+            "",
+            "",
+        ),
+        2,
+        2,
+        FaultKind::BarrierDivergence,
+        "wait for each other for ever",
+    );
+    finds("", 6, 4, FaultKind::Launch, "clusters of");
+    finds("", 16, 16, FaultKind::Launch, "clusters of");
 }
 
 #[test]

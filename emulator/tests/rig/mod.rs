@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use std::path::Path;
-use warpwright_emulator::exec::{Statistics, launch_counted};
+use warpwright_emulator::exec::{Statistics, launch_clusters, launch_counted};
 use warpwright_emulator::{Checks, DeviceMemory, Fault, Module, Target};
 
 pub struct Rig {
@@ -113,6 +113,21 @@ impl Rig {
         let params = self.pack(kernel, arguments);
         let kernel = self.module.kernel(kernel).unwrap();
         launch_counted(&kernel, grid, block, shared, &params, &self.memory, &self.target, &self.checks)
+    }
+
+    /// One row of blocks in clusters of `cluster`.
+    pub fn try_clusters(
+        &self,
+        kernel: &str,
+        blocks: u32,
+        cluster: u32,
+        threads: u32,
+        arguments: &[Arg],
+    ) -> Result<Statistics, Fault> {
+        let params = self.pack(kernel, arguments);
+        let kernel = self.module.kernel(kernel).unwrap();
+        let (grid, block, cluster) = ([blocks, 1, 1], [threads, 1, 1], [cluster, 1, 1]);
+        launch_clusters(&kernel, grid, block, cluster, 0, &params, &self.memory, &self.target, &self.checks)
     }
 
     pub fn launch(
