@@ -23,13 +23,14 @@ const end = (m, n) => ({
   named: { c: { dims: [m, n], fill: 'uniform' }, bias: { dims: [n], fill: 'uniform' } },
 });
 
-/** Three products a term: tiles of 128 x 64 and 128 x 128, sums of a block of 64 and of parts of one. */
+/** Three products a term: tiles of 64 x 64, 64 x 128 and 128 x 128, sums of a block of 64 and of parts of one. */
 const three = [
   product('one block', [250, 64, 250]),
   product('a tail of one', [255, 65, 127]),
   product('odd sizes', [131, 193, 127]),
   product('wide', [257, 100, 255]),
   product('long sums', [130, 1027, 62], { options: { transA: true } }),
+  product('rows of a tile and a half', [190, 400, 127]),
   product('both transposed', [200, 130, 129], { options: { transA: true, transB: true } }),
   product('B transposed', [140, 127, 131], { options: { transB: true } }),
   product('a batch', [129, 70, 65], { batch: [3] }),

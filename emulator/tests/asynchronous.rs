@@ -272,11 +272,11 @@ fn clusters_of_several_blocks() {
         assert!(fault.kind == kind && fault.to_string().contains(part), "{fault}");
     };
     finds(&neighbours("", store, SYNC), 4, 2, FaultKind::Race, "has started");
-    finds(&neighbours(SYNC, store, ""), 4, 2, FaultKind::Race, "no barrier orders");
+    finds(&(neighbours(SYNC, store, "") + SYNC), 4, 2, FaultKind::Race, "no barrier orders");
     // Its reader may be at work still, and the block may be gone.
     let early = format!("ld.shared.u32 %r7, [%r4];\n{store}");
     finds(&neighbours(SYNC, &early, SYNC), 4, 2, FaultKind::Race, "no barrier orders");
-    let gone = "setp.eq.u32 %p1, %r10, 1;\n@%p1 ret;\nmov.u32 %r14, 0;\nLATE:\nadd.u32 %r14, %r14, 1;\nsetp.lt.u32 %p2, %r14, 9000;\n@%p2 bra LATE;\n";
+    let gone = "setp.eq.u32 %p1, %r10, 1;\n@%p1 ret;\nmov.u32 %r14, 0;\nLATE:\nadd.u32 %r14, %r14, 1;\nsetp.lt.u32 %p2, %r14, 90000;\n@%p2 bra LATE;\n";
     finds(
         &neighbours(SYNC, &format!("{gone}{store}"), ""),
         2,
@@ -302,6 +302,10 @@ fn clusters_of_several_blocks() {
         FaultKind::BarrierDivergence,
         "wait for each other for ever",
     );
+    let past = store.replace("%r5]", "%r5+8192]");
+    finds(&neighbours(SYNC, &past, SYNC), 2, 2, FaultKind::OutOfBounds, "block (0,0,0)");
+    let unwritten = "ld.shared::cluster.u32 %r6, [%r5+256];";
+    finds(&neighbours(SYNC, unwritten, SYNC), 2, 2, FaultKind::Uninitialized, "nothing wrote");
     finds("", 6, 4, FaultKind::Launch, "clusters of");
     finds("", 16, 16, FaultKind::Launch, "clusters of");
 }

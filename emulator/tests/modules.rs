@@ -119,12 +119,43 @@ fn the_extended_launch() {
     assert_eq!(cuLaunchKernelEx(Array::from(&mut config[..]), function, parameters, Array::NULL), 0);
     assert_eq!(read(device, 1), [3]);
     config[0].attributes.set(0, LaunchAttribute { id: 4, pad: [0; 4], value: [2; 16] });
-    assert_eq!(cuLaunchKernelEx(Array::from(&mut config[..]), function, parameters, Array::NULL), 801);
+    assert_eq!(
+        cuLaunchKernelEx(Array::from(&mut config[..]), function, parameters, Array::NULL),
+        801,
+        "no clusters"
+    );
     let mut block = 0;
     assert_eq!(
         cuOccupancyMaxActiveClusters(Slot::from(&mut block), function, Array::from(&mut config[..])),
         801
     );
+}
+
+#[test]
+fn clusters_divide_the_grid() {
+    let _machine = ready("cc=90");
+    let (function, device) = (adder(), filled(&[0; 192]));
+    let (mut address, mut amount, mut count) = (device, 1u32, 192u32);
+    let mut pointers = [&raw mut address as usize, &raw mut amount as usize, &raw mut count as usize];
+    let mut launch = |blocks: u32, size: [u32; 3]| {
+        let mut value = [0; 16];
+        value[..3].copy_from_slice(&size);
+        let mut attributes = [LaunchAttribute { id: 4, pad: [0; 4], value }];
+        let attributes = Array::from(&mut attributes[..]);
+        let mut config = [LaunchConfig {
+            grid: [blocks, 1, 1],
+            block: [32, 1, 1],
+            shared: 0,
+            stream: 0,
+            attributes,
+            count: 1,
+        }];
+        cuLaunchKernelEx(Array::from(&mut config[..]), function, Array::from(&mut pointers[..]), Array::NULL)
+    };
+    assert_eq!([2, 3, 6].map(|size| launch(6, [size, 1, 1])), [0; 3]);
+    assert_eq!(read(device, 192), [3; 192]);
+    let refused = [(6, [4, 1, 1]), (6, [0, 1, 1]), (6, [2, 2, 1]), (16, [16, 1, 1])];
+    assert_eq!(refused.map(|(blocks, size)| launch(blocks, size)), [912; 4]);
 }
 
 #[test]
