@@ -80,9 +80,9 @@ pub fn tiled(
     require(boxed.iter().all(|count| (1..=256).contains(count)))?;
     let map = TensorMap { boxed: padded(boxed, 1), ..map };
     check_row(&map)?;
-    // A box fits into a block's shared memory.
+    // An H200 takes a box of a multiprocessor's whole shared memory, and none of 512 KiB.
     let elements = boxed.iter().map(|&count| u64::from(count)).product::<u64>();
-    require(elements * map.element.bytes <= 227 << 10)?;
+    require(elements * map.element.bytes <= 228 << 10)?;
     Ok(map)
 }
 

@@ -156,6 +156,9 @@ fn rows(cx: &Cx<'_>, i: &Inst, lane: usize, map: &TensorMap) -> Result<Vec<Row>,
         )));
     }
     Ok(match &map.pixels {
+        Some(pixels) if !map.holds(pixels, &at) => {
+            return Err(undefined("a base pixel outside the map's box"));
+        }
         Some(pixels) => map.column(pixels, &at, &extra(cx, offsets, lane, |x| x & 0xffff)),
         None => map.rows(&at),
     })
@@ -284,9 +287,11 @@ fn send(cx: &mut Cx<'_>, i: &Inst, lane: usize, layout: Layout, rows: Vec<Row>) 
 pub fn store_tensor(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
     each(cx, i, m, |cx, lane| {
         let map = map(cx, i, 0, lane)?;
-        let rows = rows(cx, i, lane, &map)?;
+        let mut rows = rows(cx, i, lane, &map)?;
         let layout = Layout::of(&map, shared(cx, i, 1, lane), rows.len());
         cx.shared_range(layout.at, layout.extent(), 128)?;
+        // An H200 writes 16 bytes where the tensor ends within them.
+        rows.iter_mut().for_each(|row| row.bytes = row.bytes.next_multiple_of(PART));
         send(cx, i, lane, layout, rows)?;
         // The map knows the type that a reduction is of.
         if let Some(store) = cx.block.stores.last_mut()

@@ -42,15 +42,18 @@ pub struct Element {
     pub nan: Option<u64>,
 }
 
+/// What an H200 fills with.
+const NAN: Option<u64> = Some(0x7ff7_7ff7_7ff7_7ff7);
+
 pub fn element(number: i32) -> Option<Element> {
     let (bytes, nan) = match number {
         0 => (1, None),
         1 => (2, None),
         2 | 3 => (4, None),
         4 | 5 => (8, None),
-        6 | 9 => (2, Some(0x7fff)),
-        7 => (4, Some(0x7fff_ffff)),
-        8 => (8, Some(0x7fff_ffff_ffff_ffff)),
+        6 | 9 => (2, NAN),
+        7 => (4, NAN),
+        8 => (8, NAN),
         _ => return None,
     };
     Some(Element { number: number as u8, bytes, nan })
@@ -203,6 +206,14 @@ impl TensorMap {
             self.row(&row)
         };
         (0..total).map(place).collect()
+    }
+
+    /// Whether a base pixel lies in the map's box of them.
+    pub fn holds(&self, pixels: &Pixels, at: &[i32]) -> bool {
+        (1..self.rank - 1).all(|n| {
+            let end = self.dims[n] as i64 + i64::from(pixels.upper[n - 1]);
+            at[n] >= pixels.lower[n - 1] && i64::from(at[n]) < end
+        })
     }
 
     /// The pixels of an im2col map from a base pixel on, each moved by the offsets.

@@ -206,9 +206,9 @@ impl<'a> Parser<'a> {
     fn cluster(&mut self) -> Parsed<[u32; 3]> {
         let mut size = [1; 3];
         size[0] = self.small()?;
-        for axis in 1..3 {
+        for count in &mut size[1..] {
             if self.is(b',') {
-                size[axis] = self.small()?;
+                *count = self.small()?;
             }
         }
         Ok(size)
