@@ -17,6 +17,8 @@ pub struct Target {
     /// The newest PTX version that the driver takes.
     pub max_version: (u32, u32),
     pub multiprocessors: u32,
+    /// Multiply-adds of float16 that mma.sync does while the plain cores do one of float32.
+    pub tensor: u32,
     /// Bytes of shared memory that one block may have, the opt-in maximum.
     pub shared_per_block: u32,
     pub registers_per_block: u32,
@@ -37,6 +39,7 @@ impl Target {
             cc,
             max_version,
             multiprocessors,
+            tensor: if cc < 80 { 8 } else { 16 },
             shared_per_block,
             registers_per_block: 65536,
             max_threads_per_block: 1024,

@@ -2,7 +2,7 @@
 
 mod rig;
 
-use rig::Arg::U64;
+use rig::Arg::{F32, U64};
 use rig::Rig;
 
 const BODY: &str = "
@@ -287,4 +287,24 @@ fn matrices_are_stored_and_transposed() {
     assert_eq!(got, rows);
     let moves = (7..11).map(|n| format!("movmatrix.sync.aligned.m8n8.trans.b16 %r{n}, %r{};\n", n - 4));
     assert_eq!(run("", &moves.collect::<String>()), turned);
+}
+
+/// Clocks that the product's own measure of a card gives: plain multiply-adds, then products.
+#[test]
+fn products_take_as_long_as_the_card_says() {
+    let clocks = |level: &str, ratio: u32| {
+        let mut rig = Rig::family(&format!("rates.{level}"));
+        rig.target.tensor = ratio;
+        let to = rig.empty(12);
+        rig.launch("rates_f32", 1, 256, 0, &[U64(to), F32(0.5), F32(0.25)]);
+        let words: Vec<u32> = rig.get(to, 2);
+        (words[0], words[1])
+    };
+    // 64 multiply-adds of a thread; 64 products of 2048 by a warp, which does 32 plain ones in a clock.
+    for (level, ratio) in [("sm_80", 16), ("sm_80", 2), ("sm_75", 8)] {
+        let (plain, tensor) = clocks(level, ratio);
+        assert!((64..80).contains(&plain), "{plain}");
+        let ideal = 64 * 64 / ratio;
+        assert!((ideal..ideal + 140).contains(&tensor), "{level} {ratio}: {tensor}");
+    }
 }

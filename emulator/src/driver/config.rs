@@ -70,6 +70,8 @@ pub struct Config {
     pub memory: usize,
     /// Multiprocessors of each card.
     pub multiprocessors: u32,
+    /// How many times faster than plain float32 its products of float16 are; `None` for what such cards have.
+    pub tensor: Option<u32>,
     /// As cuDriverGetVersion gives it.
     pub driver: i32,
     /// Newest PTX version that the driver takes, (major, minor).
@@ -107,6 +109,7 @@ impl Default for Config {
             compute_capability: 80,
             memory: 1 << 30,
             multiprocessors: 8,
+            tensor: None,
             driver: 12040,
             ptx: (8, 4),
             absent: Vec::new(),
@@ -168,6 +171,7 @@ impl Config {
             }
             "memory" => self.memory = bytes(value)?,
             "multiprocessors" => self.multiprocessors = number(value)?,
+            "tensor" => self.tensor = Some(number::<u32>(value)?.max(1)),
             "driver" => {
                 let (major, minor) = version(value).ok_or("expected 12.4 or the like")?;
                 self.driver = (major * 1000 + minor * 10) as i32;

@@ -299,6 +299,7 @@ impl Driver {
         let mut target = Target::new(self.config.compute_capability);
         target.max_version = self.config.ptx;
         target.multiprocessors = self.config.multiprocessors;
+        target.tensor = self.config.tensor.unwrap_or(target.tensor);
         target.shared_per_block = super::card::shared_per_block(&self.config);
         target
     }

@@ -24,6 +24,8 @@ pub enum Flow {
     Sleep(Reason),
     /// Go on once the others had their turn.
     Yield,
+    /// The first result is the warp's clock, in 64 bits or in 32.
+    Clock { wide: bool },
     /// `Cx::fault` says what.
     Fault,
 }

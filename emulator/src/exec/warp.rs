@@ -269,6 +269,9 @@ pub fn run(cx: &mut Cx<'_>, slice: u64) -> Result<u64, Box<Fault>> {
             let flow = if mask == 0 { Flow::Next } else { (inst.run)(cx, inst, mask) };
             if flow == Flow::Next {
                 now.pc += 1;
+            } else if let Flow::Clock { wide } = flow {
+                read_clock(cx, inst, mask, slice - left, wide);
+                now.pc += 1;
             } else if !turn(cx, inst, &mut now, &mut limit, mask, flow)? {
                 break;
             }
@@ -286,6 +289,16 @@ pub fn run(cx: &mut Cx<'_>, slice: u64) -> Result<u64, Box<Fault>> {
     Ok(slice - left)
 }
 
+/// A clock for each instruction; `ran` of the slice have run. Products take as long as their card says.
+fn read_clock(cx: &mut Cx<'_>, inst: &Inst, mask: u32, ran: u64, wide: bool) {
+    let now = cx.warp.clock + ran;
+    if wide {
+        cx.put::<u64>(inst.d[0], mask, &[now; LANES]);
+    } else {
+        cx.put::<u32>(inst.d[0], mask, &[now as u32; LANES]);
+    }
+}
+
 /// A change of control: false where the group no longer runs.
 fn turn(
     cx: &mut Cx<'_>,
@@ -296,7 +309,7 @@ fn turn(
     flow: Flow,
 ) -> Result<bool, Box<Fault>> {
     match flow {
-        Flow::Next => now.pc += 1,
+        Flow::Next | Flow::Clock { .. } => now.pc += 1,
         Flow::Branch => {
             let back = inst.target <= now.pc;
             if mask != now.mask {

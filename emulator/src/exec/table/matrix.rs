@@ -85,12 +85,19 @@ impl Shape {
     }
 }
 
+/// What a product takes beyond the clock of any instruction, in which a warp does 32 plain multiply-adds.
+fn clocks(shape: Shape, ratio: u32) -> u64 {
+    let multiply_adds = (shape.rows * 8 * shape.depth) as u64;
+    (multiply_adds / (32 * u64::from(ratio))).saturating_sub(1)
+}
+
 /// mma.sync.aligned: A, B and C in `extra`, D in d[0..].
 pub fn multiply(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
     if let Some(flow) = parted(cx, i, m, "mma.sync") {
         return flow;
     }
     let shape = Shape::unpack(i.mode);
+    cx.warp.clock += clocks(shape, cx.launch.target.tensor);
     match shape.a {
         Kind::F16 => floats(cx, i, shape, F16),
         Kind::Bf16 => floats(cx, i, shape, BF16),

@@ -167,22 +167,12 @@ pub fn fence(cx: &mut Cx<'_>, _: &Inst, _: u32) -> Flow {
     Flow::Next
 }
 
-fn clock(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
-    cx.warp.clock += 1;
-    let now = cx.warp.clock;
-    cx.put::<u64>(i.d[0], m, &[now; LANES]);
-    Flow::Next
+pub fn clock64(_: &mut Cx<'_>, _: &Inst, _: u32) -> Flow {
+    Flow::Clock { wide: true }
 }
 
-pub fn clock64(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
-    clock(cx, i, m)
-}
-
-pub fn clock32(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
-    cx.warp.clock += 1;
-    let now = cx.warp.clock as u32;
-    cx.put::<u32>(i.d[0], m, &[now; LANES]);
-    Flow::Next
+pub fn clock32(_: &mut Cx<'_>, _: &Inst, _: u32) -> Flow {
+    Flow::Clock { wide: false }
 }
 
 fn nothing(_: &mut Cx<'_>, _: &Inst, _: u32) -> Flow {
