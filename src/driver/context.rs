@@ -18,10 +18,16 @@ pub struct DeviceProperties {
     /// (major, minor).
     pub compute_capability: (u32, u32),
     pub multiprocessors: u32,
+    /// Highest clock of the multiprocessors in kHz.
+    pub clock: u32,
+    /// Bytes a second of the device's memory at its highest clock; 0 where the driver does not say.
+    pub bandwidth: u64,
     /// Bytes.
     pub total_memory: u64,
     /// Bytes of shared memory that one block may ask for.
     pub shared_memory_per_block: u32,
+    /// Bytes of shared memory of a multiprocessor.
+    pub shared_memory: u32,
     /// Whether stream-ordered memory pools are there.
     pub memory_pools: bool,
 }
@@ -84,8 +90,12 @@ pub fn device_properties(ordinal: usize) -> Result<DeviceProperties> {
         uuid: uuid.iter().map(|byte| format!("{byte:02x}")).collect(),
         compute_capability: (attribute(75)?, attribute(76)?),
         multiprocessors: attribute(16)?,
+        clock: attribute(13)?,
+        // kHz, two transfers each, and bits.
+        bandwidth: u64::from(attribute(36).unwrap_or(0)) * 2000 * u64::from(attribute(37).unwrap_or(0)) / 8,
         total_memory: total_memory as u64,
         shared_memory_per_block: attribute(97)?,
+        shared_memory: attribute(81)?,
         memory_pools: attribute(115).unwrap_or(0) != 0 && api.table.mem_alloc_async.is_some(),
     })
 }

@@ -2,12 +2,13 @@
 
 use super::extract::extract;
 use super::raised::Raised;
+use super::rates::Rates;
 use super::registry::{self, Parameter};
 use crate::driver::{DevicePtr, Function, Grid, Module, PackedArguments};
 use crate::tensor::{DeviceBuffer, DeviceCore};
 use crate::{Error, Result};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A kernel argument.
 #[derive(Debug, Clone, Copy)]
@@ -90,12 +91,13 @@ pub struct Launcher {
     core: Arc<DeviceCore>,
     functions: Mutex<HashMap<String, Loaded>>,
     raised: Mutex<Option<Raised>>,
+    rates: OnceLock<Rates>,
 }
 
 impl Launcher {
     /// A launcher without any module loaded.
     pub fn new(core: Arc<DeviceCore>) -> Launcher {
-        Launcher { core, functions: Mutex::default(), raised: Mutex::default() }
+        Launcher { core, functions: Mutex::default(), raised: Mutex::default(), rates: OnceLock::new() }
     }
 
     /// The device's context, stream and memory.
@@ -103,15 +105,27 @@ impl Launcher {
         &self.core
     }
 
-    /// Compute capability as 75, 80, 90.
+    /// Compute capability as 75, 80, 90, or the highest level that may be taken, if that is lower.
     pub fn compute_capability(&self) -> u32 {
         let (major, minor) = self.core.context().properties().compute_capability;
-        major * 10 + minor
+        (major * 10 + minor).min(registry::highest_level())
     }
 
     /// Number of multiprocessors.
     pub fn multiprocessors(&self) -> u32 {
         self.core.context().properties().multiprocessors
+    }
+
+    /// What a multiprocessor multiplies in a clock. The first call measures it, but for compute capability 9.0.
+    pub fn rates(&self) -> Result<Rates> {
+        if self.compute_capability() == 90 {
+            return Ok(Rates::HOPPER);
+        }
+        if let Some(rates) = self.rates.get() {
+            return Ok(*rates);
+        }
+        let measured = Rates::measure(self)?;
+        Ok(*self.rates.get_or_init(|| measured))
     }
 
     /// Device memory for intermediate values; goes back to the pool when dropped, in stream order.

@@ -4,11 +4,13 @@ mod extract;
 mod launcher;
 pub mod median;
 mod raised;
+mod rates;
 mod registry;
 
 pub use launcher::{Arg, Generated, Launcher, float_arg, grid_x, linear};
 #[cfg(any(test, feature = "node"))]
 pub use registry::MODULES;
+pub use rates::Rates;
 pub use registry::Parameter;
 #[cfg(test)]
 pub use registry::find;

@@ -61,6 +61,16 @@ impl ModuleSource {
     }
 }
 
+/// Environment variable that keeps kernels of higher levels from being taken: 75, 80, 90.
+const LEVEL_VARIABLE: &str = "WARPWRIGHT_LEVEL";
+
+/// The highest level that may be taken.
+pub fn highest_level() -> u32 {
+    static HIGHEST: OnceLock<u32> = OnceLock::new();
+    let given = || std::env::var(LEVEL_VARIABLE).ok().and_then(|text| text.parse().ok());
+    *HIGHEST.get_or_init(|| given().unwrap_or(u32::MAX))
+}
+
 type Index = HashMap<&'static str, Vec<(&'static ModuleSource, &'static Entry)>>;
 
 /// The kernel of that name at the highest level that the device takes.

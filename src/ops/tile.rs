@@ -1,5 +1,9 @@
 //! Which tile a product is cut into, and into how many parts its sums are split: the fastest by a model of the device,
-//! fitted to the times of some 700 launches on an H200. There its choices cost 1 % on average over the best ones.
+//! fitted to the times of some 700 launches on an H200. There its choices cost 1 % on average over the best ones. For other
+//! cards its figures are scaled by what they multiply, move and hold.
+
+use crate::Result;
+use crate::kernels::{Launcher, Rates};
 
 /// One tiled kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,10 +18,60 @@ pub struct Tile {
     pub threads: u32,
     /// Blocks that a multiprocessor holds.
     pub resident: usize,
-    /// 10^6 multiply-adds that a multiprocessor would do in a microsecond with any number of blocks.
+    /// 10^6 multiply-adds that an H200's multiprocessor would do in a microsecond with any number of blocks.
     pub peak: f64,
     /// Number of blocks with which it does half as many.
     pub half: f64,
+}
+
+/// A device as the model sees it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Card {
+    /// Number of multiprocessors.
+    pub multiprocessors: u32,
+    /// Plain multiply-adds of a multiprocessor in a second, an H200's being 1.
+    pub speed: f64,
+    /// Products of mma.sync, an H200's being 1.
+    pub tensor: f64,
+    /// Bytes that the device moves in a microsecond.
+    pub bandwidth: f64,
+    /// Compute capability as 75, 80, 90.
+    pub level: u32,
+    /// Bytes of shared memory of a multiprocessor, and those that a block may have.
+    pub shared: [usize; 2],
+}
+
+const H200_CLOCK: f64 = 1_980_000.0;
+/// Bytes a second.
+const H200_BANDWIDTH: f64 = 4.814e12;
+
+impl Card {
+    /// The device of that launcher; may measure it.
+    pub fn of(launcher: &Launcher) -> Result<Card> {
+        let properties = launcher.core().context().properties();
+        let rates = launcher.rates()?;
+        let clock = f64::from(properties.clock) / H200_CLOCK;
+        let relative = if properties.bandwidth == 0 { 1.0 } else { properties.bandwidth as f64 / H200_BANDWIDTH };
+        Ok(Card {
+            multiprocessors: properties.multiprocessors.max(1),
+            speed: clock * rates.plain / Rates::HOPPER.plain,
+            tensor: clock * rates.tensor / Rates::HOPPER.tensor,
+            bandwidth: BANDWIDTH * relative,
+            level: launcher.compute_capability(),
+            shared: [properties.shared_memory, properties.shared_memory_per_block].map(|bytes| bytes as usize),
+        })
+    }
+
+    /// An H200.
+    #[cfg(test)]
+    pub const H200: Card = Card {
+        multiprocessors: 132,
+        speed: 1.0,
+        tensor: 1.0,
+        bandwidth: BANDWIDTH,
+        level: 90,
+        shared: [228 << 10, 227 << 10],
+    };
 }
 
 /// A product as the tiles see it: `batch` products of [rows, depth] by [depth, columns].
@@ -50,8 +104,8 @@ pub struct Choice {
 pub const STEP: usize = 16;
 /// Microseconds of a launch.
 pub const LAUNCH: f64 = 2.5;
-/// Bytes that the device moves in a microsecond.
-pub const BANDWIDTH: f64 = 6e6;
+/// Bytes that an H200 moves in a microsecond.
+const BANDWIDTH: f64 = 6e6;
 
 const SPLITS: &[usize] = &[1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256];
 /// Microseconds that adding the parts takes beside moving them: once, and for each part.
@@ -61,8 +115,8 @@ const PROLOGUE: usize = 11;
 /// Largest workspace of parts, in bytes.
 const WORKSPACE: usize = 1 << 30;
 
-/// The fastest tile and number of splits on a device of that many multiprocessors.
-pub fn choose(tiles: &'static [Tile], work: &Work, multiprocessors: u32) -> Choice {
+/// The fastest tile and number of splits.
+pub fn choose(tiles: &'static [Tile], work: &Work, card: &Card) -> Choice {
     let outputs = work.rows.saturating_mul(work.columns).saturating_mul(work.batch);
     let mut best = Choice { tile: &tiles[0], splits: 1, time: f64::INFINITY };
     for tile in tiles {
@@ -71,7 +125,7 @@ pub fn choose(tiles: &'static [Tile], work: &Work, multiprocessors: u32) -> Choi
             if splits > 1 && (splits * STEP > work.depth || bytes > WORKSPACE) {
                 break;
             }
-            let time = time(tile, work, splits, multiprocessors as usize);
+            let time = time(tile, work, splits, card);
             if time < best.time {
                 best = Choice { tile, splits, time };
             }
@@ -80,17 +134,17 @@ pub fn choose(tiles: &'static [Tile], work: &Work, multiprocessors: u32) -> Choi
     best
 }
 
-fn time(tile: &Tile, work: &Work, splits: usize, multiprocessors: usize) -> f64 {
+fn time(tile: &Tile, work: &Work, splits: usize, card: &Card) -> f64 {
     let terms = work.depth.div_ceil(STEP).div_ceil(splits) * STEP;
     let blocks = work.rows.div_ceil(tile.rows) * work.columns.div_ceil(tile.columns);
     // Blocks of the multiprocessor that has most of them.
-    let share = (blocks * splits).saturating_mul(work.batch).div_ceil(multiprocessors.max(1));
+    let share = (blocks * splits).saturating_mul(work.batch).div_ceil(card.multiprocessors as usize);
     let together = share.min(tile.resident) as f64;
     let block = (tile.rows * tile.columns * (terms + PROLOGUE)) as f64 * 1e-6;
-    let mut time = LAUNCH + share as f64 * block * (together + tile.half) / (tile.peak * together);
+    let mut time = LAUNCH + share as f64 * block * (together + tile.half) / (tile.peak * card.speed * together);
     if splits > 1 {
         let bytes = (work.rows * work.columns * work.batch * work.size) as f64;
-        time += ADDING.0 + ADDING.1 * splits as f64 + (2 * splits + 1) as f64 * bytes / BANDWIDTH;
+        time += ADDING.0 + ADDING.1 * splits as f64 + (2 * splits + 1) as f64 * bytes / card.bandwidth;
     }
     time
 }
@@ -114,7 +168,7 @@ mod tests {
     ];
 
     fn chosen(rows: usize, columns: usize, depth: usize, batch: usize) -> Choice {
-        choose(TILES, &Work { rows, columns, depth, batch, size: 4 }, 132)
+        choose(TILES, &Work { rows, columns, depth, batch, size: 4 }, &Card::H200)
     }
 
     #[test]

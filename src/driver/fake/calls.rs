@@ -141,7 +141,17 @@ extern "system" fn device_get_name(name: *mut c_char, size: c_int, device: Devic
 
 extern "system" fn device_get_attribute(value: *mut c_int, attribute: c_int, device: DeviceId) -> Status {
     owned("cuDeviceGetAttribute", device, |_, _| {
-        let known = [(16, 132), (75, 9), (76, 0), (97, 232_448), (115, 1)];
+        let known = [
+            (13, 1_980_000),
+            (16, 132),
+            (36, 3_201_000),
+            (37, 6016),
+            (75, 9),
+            (76, 0),
+            (81, 233_472),
+            (97, 232_448),
+            (115, 1),
+        ];
         let found = known.iter().find(|(number, _)| *number == attribute).ok_or(INVALID_VALUE)?;
         put(value, found.1);
         Ok(())

@@ -6,7 +6,7 @@ use crate::driver::DevicePtr;
 use crate::kernels::{Arg, Launcher, grid_x, linear};
 use crate::ops::Call;
 use crate::ops::activation::Activation;
-use crate::ops::tile::{BANDWIDTH, Choice, STEP, Tile, Work, choose, split_evenly};
+use crate::ops::tile::{Card, Choice, STEP, Tile, Work, choose, split_evenly};
 use crate::tensor::DeviceView;
 
 #[rustfmt::skip]
@@ -86,7 +86,7 @@ fn tile(problem: &Problem, setting: &Setting) -> Option<(Choice, bool)> {
     let packed = problem.packed(setting.size);
     // Where blocks of channels are full, packing pays: measured tables end there.
     if packed.is_none() || problem.channel_blocks() * STEP * 7 > problem.group_in * 8 {
-        let choice = choose(tables, &work(terms), setting.multiprocessors);
+        let choice = choose(tables, &work(terms), &setting.card);
         if choice.time < fastest {
             (fastest, best) = (choice.time, Some((choice, false)));
         }
@@ -94,8 +94,8 @@ fn tile(problem: &Problem, setting: &Setting) -> Option<(Choice, bool)> {
     if let Some(elements) = packed {
         let tiles = if float32 { TILES_F32 } else { TILES_F64 };
         let depth = problem.channel_blocks() * STEP * problem.taps();
-        let choice = choose(tiles, &work(depth), setting.multiprocessors);
-        let packing = PACKING + 2.0 * (elements * setting.size) as f64 / BANDWIDTH;
+        let choice = choose(tiles, &work(depth), &setting.card);
+        let packing = PACKING + 2.0 * (elements * setting.size) as f64 / setting.card.bandwidth;
         if choice.time + packing < fastest {
             best = Some((choice, true));
         }
@@ -180,7 +180,7 @@ fn run_images(
         size: dtype.size(),
         aligned: [x, y].map(|ptr| ptr.0 % 16 == 0),
         activation: activation.code,
-        multiprocessors: launcher.multiprocessors(),
+        card: Card::of(launcher)?,
     };
     let plan = plan(problem, &setting);
     let name = |kernel: &str| format!("conv_{}_{kernel}", dtype.suffix());
@@ -212,7 +212,7 @@ mod tests {
     use crate::kernels::{Parameter, find as kernel};
     use crate::ops::geometry::WindowAxis;
 
-    const H200: Setting = Setting { size: 4, aligned: [true; 2], activation: 0, multiprocessors: 132 };
+    const H200: Setting = Setting { size: 4, aligned: [true; 2], activation: 0, card: Card::H200 };
 
     fn square(
         images: usize,

@@ -5,7 +5,7 @@ use crate::driver::DevicePtr;
 use crate::ops::Call;
 use crate::ops::operands::{device_operand, device_optional};
 use crate::ops::spec::OpSpec;
-use crate::ops::tile::{LAUNCH, STEP};
+use crate::ops::tile::{Card, LAUNCH, STEP};
 use crate::tensor::DeviceView;
 use crate::{Result, mismatch};
 
@@ -18,8 +18,7 @@ pub struct Setting {
     pub aligned: [bool; 2],
     /// The activation's code.
     pub activation: u32,
-    /// Multiprocessors of the device.
-    pub multiprocessors: u32,
+    pub card: Card,
 }
 
 /// The parts of `struct Conv` of kernels/common/conv_tile.cuh that the problem does not give.
@@ -118,7 +117,7 @@ impl Problem {
 
     /// Microseconds of the direct kernels, each output's sum having that many terms.
     pub fn direct_time(&self, outputs: usize, terms: usize, setting: &Setting) -> f64 {
-        let rate = DIRECT * 4.0 / setting.size as f64 * f64::from(setting.multiprocessors);
+        let rate = DIRECT * 4.0 / setting.size as f64 * f64::from(setting.card.multiprocessors) * setting.card.speed;
         LAUNCH + (outputs as f64 * terms as f64 / rate).max(terms as f64 * TERM)
     }
 

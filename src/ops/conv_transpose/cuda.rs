@@ -6,7 +6,7 @@ use crate::kernels::{Arg, Launcher, grid_x, linear};
 use crate::ops::Call;
 use crate::ops::activation::Activation;
 use crate::ops::conv::{Extra, Problem, Setting, run_in_parts};
-use crate::ops::tile::{Choice, STEP, Tile, Work, choose};
+use crate::ops::tile::{Card, Choice, STEP, Tile, Work, choose};
 use crate::tensor::DeviceView;
 
 #[rustfmt::skip]
@@ -46,7 +46,7 @@ fn tile(problem: &Problem, setting: &Setting, residues: usize, pixels: usize) ->
         batch: problem.groups * residues,
         size: setting.size,
     };
-    let choice = choose(tiles, &work, setting.multiprocessors);
+    let choice = choose(tiles, &work, &setting.card);
     let outputs = problem.images * problem.groups * problem.group_out * problem.slid();
     let terms = (problem.group_in * problem.taps()).div_ceil(residues);
     (residues <= RESIDUES && choice.time < problem.direct_time(outputs, terms, setting)).then_some(choice)
@@ -107,7 +107,7 @@ fn run_images(
         size: dtype.size(),
         aligned: [true; 2],
         activation: activation.code,
-        multiprocessors: launcher.multiprocessors(),
+        card: Card::of(launcher)?,
     };
     let plan = plan(problem, &setting);
     let name = |kernel: &str| format!("conv_transpose_{}_{kernel}", dtype.suffix());
@@ -143,7 +143,7 @@ mod tests {
     use crate::kernels::{Parameter, find as kernel};
     use crate::ops::geometry::WindowAxis;
 
-    const H200: Setting = Setting { size: 4, aligned: [true; 2], activation: 0, multiprocessors: 132 };
+    const H200: Setting = Setting { size: 4, aligned: [true; 2], activation: 0, card: Card::H200 };
 
     fn square(
         images: usize,
