@@ -12,6 +12,12 @@
 #include "common/hopper.cuh"
 #include "common/split_chain.cuh"
 
+// Of the multiplying threads.
+WW_INLINE void multipliers_sync() { asm volatile("bar.sync 3, 256;" ::: "memory"); }
+
+// 128 rows by 64 or 128 columns, with a step of k that keeps the unrolled code short; 256 threads.
+template <int COLUMNS> using ChainTile = Tile<float, 128, COLUMNS, 8, COLUMNS / 16, COLUMNS == 64 ? 16 : 8>;
+
 enum class Form { THREE, ORDERED, HALF, WHOLE };
 
 template <int BM_, int BN_, int UNITS_, Form FORM> struct SplitTile {
@@ -311,12 +317,6 @@ template <class Tl> WW_INLINE void split_multiply(const typename Tl::Scales &sca
     }
 }
 
-struct SplitSource {
-    const float *a, *b;
-    const int *ea, *eb;
-    const unsigned long long *range_a, *range_b;
-};
-
 template <class Tl> WW_INLINE void split_matmul(const TensorMap &map_a, const TensorMap &map_b, const SplitSource &from, const SplitOut &out, const Split &p) {
     extern __shared__ unsigned char dynamic[];
     __shared__ unsigned long long barriers[2 * Tl::UNITS + 2];
@@ -350,7 +350,7 @@ template <class Tl> WW_INLINE void split_matmul(const TensorMap &map_a, const Te
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         if (split_unsuited(from.range_a, from.range_b, p)) {
             for (unsigned u = 0; u < first_units<Tl>(p); ++u) barrier_wait(shared.full + u * 8, 0);
-            chain_product<ChainTile<Tl::ALONG_K ? 64 : 128>>((float *)(dynamic + (shared.tiles - shared_address(dynamic))), from.a, from.b, out, p);
+            chain_product<ChainTile<Tl::ALONG_K ? 64 : 128>>((float *)(dynamic + (shared.tiles - shared_address(dynamic))), from.a, from.b, out, p, multipliers_sync);
         } else {
             split_multiply<Tl>(scales, out, shared, p);
         }

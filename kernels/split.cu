@@ -1,11 +1,15 @@
-// levels: sm_90a
+// levels: sm_75 sm_80 sm_90a
 // Prepares float32 matrices for products by float16 (common/split.cuh): planes hi and lo, [matrix][2][row][pitch] with k
-// contiguous, an exponent for each row, and the operand's range. One launch for up to two operands, each with its own
+// contiguous and zeros up to the pitch, an exponent for each row, and the operand's range. One launch for up to two operands, each with its own
 // blocks; every operand is read once from memory.
 // split_f32: an operand whose k is contiguous takes `width` threads a row (32 to 256, a power of two). One whose rows lie
 // side by side is turned: a cluster of blocks a panel of 16 rows, `width` of k a block, whose largest values the blocks
-// exchange. 256 threads, grid.x = the blocks of both, each a multiple of the cluster, cluster.x = 1 to 8.
+// exchange. 256 threads, grid.x = the blocks of both, each a multiple of the cluster, cluster.x = 1 to 8, below sm_90a 1.
+#if __CUDA_ARCH__ >= 900
 #include "common/hopper.cuh"
+#else
+#include "common/alone.cuh"
+#endif
 #include "common/split.cuh"
 
 enum : unsigned { OPERAND_TURNED = 1, OPERAND_VECTOR = 2, OPERAND_HI_ONLY = 4 };
@@ -29,6 +33,28 @@ struct SplitTarget {
 
 constexpr unsigned PANEL = 16, PANEL_LANES = PANEL / 4, PANEL_STEP = 256 / PANEL_LANES * 8;
 
+template <class Combine> WW_INLINE unsigned warp_combine(unsigned v, Combine combine) {
+#pragma unroll
+    for (int d = 16; d > 0; d >>= 1) v = combine(v, __shfl_xor_sync(0xffffffffu, v, d));
+    return v;
+}
+
+WW_INLINE unsigned warp_largest(unsigned v) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_max_sync(0xffffffffu, v);
+#else
+    return warp_combine(v, [](unsigned a, unsigned b) { return max(a, b); });
+#endif
+}
+
+WW_INLINE unsigned warp_total(unsigned v) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(0xffffffffu, v);
+#else
+    return warp_combine(v, [](unsigned a, unsigned b) { return a + b; });
+#endif
+}
+
 WW_INLINE unsigned magnitude(float x) { return __float_as_uint(x) & 0x7fffffffu; }
 
 // Largest magnitude, and the smallest but zero, less one.
@@ -50,13 +76,24 @@ struct Scale {
     WW_INLINE bool tiny(unsigned least) const { return least != ~0u && (*this)(__uint_as_float(least + 1)) < 0x1p-15f; }
 };
 
+// Two values to a word, the first below.
+WW_INLINE unsigned pack_halves(float low, float high) {
+    unsigned word;
+#if __CUDA_ARCH__ >= 800
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+#else
+    asm("{\n.reg .b16 a, b;\ncvt.rn.f16.f32 a, %1;\ncvt.rn.f16.f32 b, %2;\nmov.b32 %0, {a, b};\n}" : "=r"(word) : "f"(low), "f"(high));
+#endif
+    return word;
+}
+
 // Two values to a word of each plane.
 WW_INLINE void split_two(const Scale &scale, float x, float y, unsigned &hi, unsigned &lo) {
     const float v = scale(x), w = scale(y);
     float hv, hw;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(hi) : "f"(w), "f"(v));
+    hi = pack_halves(v, w);
     asm("{\n.reg .b16 a, b;\nmov.b32 {a, b}, %2;\ncvt.f32.f16 %0, a;\ncvt.f32.f16 %1, b;\n}" : "=f"(hv), "=f"(hw) : "r"(hi));
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(lo) : "f"(__fmul_rn(__fsub_rn(w, hw), SPLIT_LOW)), "f"(__fmul_rn(__fsub_rn(v, hv), SPLIT_LOW)));
+    lo = pack_halves(__fmul_rn(__fsub_rn(v, hv), SPLIT_LOW), __fmul_rn(__fsub_rn(w, hw), SPLIT_LOW));
 }
 
 // Collects what a block finds for the operand's range.
@@ -66,7 +103,7 @@ struct Found {
         if (threadIdx.x < 3) words[threadIdx.x] = 0;
     }
     WW_INLINE void raise(int which, unsigned value) {
-        const unsigned most = __reduce_max_sync(0xffffffffu, value);
+        const unsigned most = warp_largest(value);
         if ((threadIdx.x & 31) == 0 && most) atomicMax(words + which, most);
     }
     WW_INLINE void publish(unsigned long long *range, unsigned epoch) {
@@ -117,7 +154,7 @@ template <bool VECTORS> WW_INLINE void split_straight(const float *x, const Spli
     const unsigned tid = threadIdx.x, width = o.width, lane = tid & (width - 1), warps = width / 32;
     const unsigned index = block * (256 / width) + tid / width, matrix = index / o.rows, row = index - matrix * o.rows;
     const bool live = matrix < o.matrices, hi_only = o.flags & OPERAND_HI_ONLY;
-    const unsigned end = live ? o.k : 0, step = width * 4;
+    const unsigned end = live ? o.k : 0, pitch = live ? o.pitch : 0, step = width * 4;
     const float *from = x + matrix * o.matrix.get() + row * o.ld.get();
     float held[HELD][4];
     Extent extent;
@@ -134,7 +171,7 @@ template <bool VECTORS> WW_INLINE void split_straight(const float *x, const Spli
 #pragma unroll
         for (int j = 0; j < 4; ++j) extent.see(v[j]);
     }
-    unsigned largest = __reduce_max_sync(0xffffffffu, extent.largest);
+    unsigned largest = warp_largest(extent.largest);
     if ((tid & 31) == 0) shared[tid >> 5] = largest;
     __syncthreads();
 #pragma unroll 1
@@ -146,13 +183,13 @@ template <bool VECTORS> WW_INLINE void split_straight(const float *x, const Spli
     if (lane < 32) {
 #pragma unroll
         for (int j = 0; j < 4; ++j) defect += lane * 4 + j < end && fabsf(scale(held[0][j])) < 64.0f;
-        defect = __reduce_add_sync(0xffffffffu, defect);
+        defect = warp_total(defect);
     }
 #pragma unroll
     for (int i = 0; i < HELD; ++i)
-        if (i * step + lane * 4 < end) store_four(scale, held[i], hi + i * step, lo + i * step, hi_only);
+        if (i * step + lane * 4 < pitch) store_four(scale, held[i], hi + i * step, lo + i * step, hi_only);
 #pragma unroll 1
-    for (unsigned at = HELD * step; at + lane * 4 < end; at += step) {
+    for (unsigned at = HELD * step; at + lane * 4 < pitch; at += step) {
         float v[4];
         load_four<VECTORS>(v, from, at + lane * 4, end);
         store_four(scale, v, hi + at, lo + at, hi_only);
@@ -227,7 +264,7 @@ struct Exchange {
     static WW_INLINE unsigned wait_word(unsigned address) {
         unsigned word;
         do {
-            asm volatile("ld.relaxed.cluster.shared.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+            word = shared_load_fresh(address);
         } while (!(word & SEEN));
         return word;
     }
@@ -264,8 +301,8 @@ template <bool VECTORS> WW_INLINE void split_turned(const float *x, const SplitT
     const unsigned panels = (o.rows + PANEL - 1) / PANEL, place = block / ranks, matrix = place / panels;
     const unsigned row0 = (place - matrix * panels) * PANEL, lane = tid % PANEL_LANES * 4, first = row0 + lane;
     const bool live = matrix < o.matrices && first < o.rows, hi_only = o.flags & OPERAND_HI_ONLY;
-    const unsigned begin = rank * o.width, end = min(o.k, begin + o.width);
-    const unsigned k0 = live ? begin + tid / PANEL_LANES * 8 : end, rows = live ? min(4u, o.rows - first) : 0;
+    const unsigned begin = rank * o.width, end = min(o.k, begin + o.width), pitch = min(o.pitch, begin + o.width);
+    const unsigned k0 = live ? begin + tid / PANEL_LANES * 8 : pitch, rows = live ? min(4u, o.rows - first) : 0;
     const long long ld = o.ld.get();
     const float *from = x + matrix * o.matrix.get() + k0 * ld + first;
     Patch<VECTORS> held;
@@ -304,10 +341,10 @@ template <bool VECTORS> WW_INLINE void split_turned(const float *x, const SplitT
             for (int i = 0; i < 8; ++i) defect += k0 + i < end && fabsf(scale(held.v[i][j])) < 64.0f;
             if (defect) atomicAdd(counts + lane + j, defect);
         }
-        if (k0 < end && j < rows) held.store(j, scale, planes, planes + plane, hi_only);
+        if (k0 < pitch && j < rows) held.store(j, scale, planes, planes + plane, hi_only);
     }
 #pragma unroll 1
-    for (unsigned at = PANEL_STEP; k0 + at < end; at += PANEL_STEP) {
+    for (unsigned at = PANEL_STEP; k0 + at < pitch; at += PANEL_STEP) {
         Patch<VECTORS> patch;
         patch.load(from + at * ld, ld, k0 + at, end, rows);
         unsigned short *hi = planes - 4ull * o.pitch + at;

@@ -101,6 +101,13 @@ WW_INLINE void shared_store_at(unsigned address, unsigned rank, unsigned value) 
     asm volatile("st.relaxed.cluster.shared::cluster.u32 [%0], %1;" ::"r"(shared_of(address, rank)), "r"(value) : "memory");
 }
 
+// As other blocks of the cluster have left it.
+WW_INLINE unsigned shared_load_fresh(unsigned address) {
+    unsigned value;
+    asm volatile("ld.relaxed.cluster.shared.u32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
+    return value;
+}
+
 // ACROSS_A, ACROSS_B: the operand is given by a panel_descriptor.
 template <int N, bool BF16, int ACROSS_A = 0, int ACROSS_B = 0> struct Wgmma;
 

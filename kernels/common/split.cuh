@@ -93,6 +93,13 @@ WW_INLINE bool split_unsuited(const unsigned long long *range_a, const unsigned 
     return split_wide(range_a, range_b, p) | split_special(range_a, range_b, p);
 }
 
+// The operands as they are, and what split.cu found of them.
+struct SplitSource {
+    const float *a, *b;
+    const int *ea, *eb;
+    const unsigned long long *range_a, *range_b;
+};
+
 // Output tiles, fewer than 2^31, in the order in which blocks take them: groups of eight tile rows, column by column.
 struct SplitWalk {
     unsigned tiles_m, tiles_n, per_matrix;

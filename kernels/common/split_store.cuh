@@ -32,6 +32,12 @@ struct SplitPlace {
         first_row = row0 + warp * 16 + (lane >> 2);
         first_column = column0 + (lane & 3) * 2;
     }
+    // The same of one warp's 16 rows.
+    static WW_INLINE SplitPlace of_warp(unsigned row0, unsigned column0) {
+        SplitPlace at(row0, column0);
+        at.first_row = row0 + ((threadIdx.x & 31) >> 2);
+        return at;
+    }
     WW_INLINE unsigned row(int i) const { return first_row + (i >> 1 & 1) * 8; }
     WW_INLINE unsigned column(int i) const { return first_column + (i >> 2) * 8 + (i & 1); }
 };

@@ -3,7 +3,7 @@
 use super::super::activation::Activation;
 use super::super::cast;
 use super::super::operands::{device_optional, device_view};
-use super::super::tile::{Choice, STEP, Tile, Work, choose, split_evenly};
+use super::super::tile::{Card, Choice, STEP, Tile, Work, choose, split_evenly};
 use super::super::{Call, OpSpec, Precision};
 use super::{BatchAxis, LARGEST, Product, factor, half, split};
 use crate::driver::DevicePtr;
@@ -47,7 +47,7 @@ pub struct Setting {
     /// Whether a, b and the result begin at multiples of 16 bytes.
     pub aligned: [bool; 3],
     pub activation: u32,
-    pub multiprocessors: u32,
+    pub card: Card,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -87,7 +87,7 @@ fn skinny(product: &Product, setting: Setting) -> Option<Form> {
         (false, _) => ("axpy", 32 * 16 / setting.size, 128),
     };
     let blocks = rows.div_ceil(per_block);
-    let room = 4 * setting.multiprocessors as usize / (blocks * product.batch_count());
+    let room = 4 * setting.card.multiprocessors as usize / (blocks * product.batch_count());
     let splits = room.min(k / least).clamp(1, 256);
     Some(Form { kernel: format!("{name}{wide}"), blocks, threads: 256, splits, skinny: true, large_b })
 }
@@ -96,7 +96,7 @@ pub fn choice(product: &Product, setting: Setting) -> Choice {
     let Product { m, n, k, .. } = *product;
     let tiles = if setting.size == 4 { TILES_F32 } else { TILES_F64 };
     let work = Work { rows: m, columns: n, depth: k, batch: product.batch_count(), size: setting.size };
-    choose(tiles, &work, setting.multiprocessors)
+    choose(tiles, &work, &setting.card)
 }
 
 /// The route over tensor cores where it may be the faster one.
@@ -304,13 +304,11 @@ fn run_wide(call: &Call, job: &Job) -> Result<()> {
         size: dtype.size(),
         aligned: [at.a, at.b, at.d].map(|ptr| ptr.0 % 16 == 0),
         activation: activation.code,
-        multiprocessors: launcher.multiprocessors(),
+        card: Card::of(launcher)?,
     };
     let [p0, p1] = activation.arguments(*dtype);
     let factors = [float_arg(*dtype, *alpha), float_arg(*dtype, *beta), p0, p1];
-    if launcher.compute_capability() == 90
-        && let Some(split) = tensor_plan(product, setting, job.precision)
-    {
+    if let Some(split) = tensor_plan(product, setting, job.precision) {
         let forms = split.forms(&job.views);
         if split.time(&forms) < choice(product, setting).time
             && split::run(&split, launcher, product, *at, (&job.views, &forms), activation.code, factors)?
@@ -345,7 +343,7 @@ mod tests {
     use super::*;
     use crate::kernels::{Parameter, find as kernel};
 
-    const H200: Setting = Setting { size: 4, aligned: [true; 3], activation: 0, multiprocessors: 132 };
+    const H200: Setting = Setting { size: 4, aligned: [true; 3], activation: 0, card: Card::H200 };
 
     fn planned(dims: &[&[usize]], options: &[&str], setting: Setting) -> Plan {
         let metas = dims.iter().map(|dims| Some(Meta::new(DType::F32, *dims))).collect();

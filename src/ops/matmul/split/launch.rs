@@ -108,17 +108,16 @@ pub fn run(
         Prepared::new(launcher, side, operand, &forms[index], (range, epoch))
     };
     let sides = (|| -> Result<_> {
-        let (a, b) = (prepare(0, &plan.a, at.a)?, prepare(1, &plan.b, at.b)?);
-        let map_a = a.planes.map(launcher, a.side, plan.tile.rows)?;
-        let map_b = b.planes.map(launcher, b.side, plan.tile.columns)?;
-        Ok(map_a.zip(map_b).map(|maps| ([a, b], maps)))
+        let sides = [prepare(0, &plan.a, at.a)?, prepare(1, &plan.b, at.b)?];
+        let maps = if plan.tile.maps { Some(maps(launcher, plan, &sides)?) } else { None };
+        Ok((sides, maps))
     })();
     let (sides, maps) = match sides {
-        Ok(Some(sides)) => sides,
-        Ok(None) | Err(Error::OutOfMemory(_) | Error::MemoryLimit(_)) => return Ok(false),
+        Ok((_, Some(None))) | Err(Error::OutOfMemory(_) | Error::MemoryLimit(_)) => return Ok(false),
+        Ok((sides, maps)) => (sides, maps.flatten()),
         Err(error) => return Err(error),
     };
-    let split = split(launcher, &sides)?;
+    let split = split(launcher, plan, &sides)?;
     for (side, view) in sides.iter().zip(views).filter(|(side, _)| side.wanted) {
         view.keep_form(side.side.key(), side.planes.clone(), side.planes.memory.size() as u64);
     }
@@ -126,21 +125,30 @@ pub fn run(
     let words = plan.words(product, activation, [a.planes.epoch, b.planes.epoch]);
     let exponents = [a.planes.exponents, b.planes.exponents, a.planes.range, b.planes.range];
     let pointers = [&exponents[..], &[at.a, at.b, at.c, at.bias, at.d]].concat();
-    let mut arguments = vec![Arg::Block(maps.0.words()), Arg::Block(maps.1.words())];
+    let mut arguments = match &maps {
+        Some([a, b]) => vec![Arg::Block(a.words()), Arg::Block(b.words())],
+        None => [a, b].map(|side| Arg::Ptr(side.planes.memory.ptr())).into(),
+    };
     arguments.extend(pointers.into_iter().map(Arg::Ptr));
     arguments.extend(factors);
     arguments.push(Arg::Block(&words));
-    let blocks = plan.tiles().min(launcher.multiprocessors() as usize);
-    let grid = grid_x(blocks as u64, 384, plan.shared())?;
-    let grid = if split { grid.early() } else { grid };
+    let grid = grid_x(plan.blocks() as u64, plan.tile.threads, plan.shared as u32)?;
+    let grid = if split && plan.tile.maps { grid.early() } else { grid };
     launcher.launch(&format!("matmul_f32_{}", plan.tile.name), grid, &arguments)?;
     Ok(true)
 }
 
+/// How the copy engine reads the planes; `None` where the driver makes no such maps.
+fn maps(launcher: &Launcher, plan: &Plan, [a, b]: &[Prepared; 2]) -> Result<Option<[TensorMap; 2]>> {
+    let a = a.planes.map(launcher, a.side, plan.tile.rows)?;
+    let b = b.planes.map(launcher, b.side, plan.tile.columns)?;
+    Ok(a.zip(b).map(|(a, b)| [a, b]))
+}
+
 /// Enqueues the making of the planes that are not there; whether there were such.
-fn split(launcher: &Launcher, sides: &[Prepared; 2]) -> Result<bool> {
+fn split(launcher: &Launcher, plan: &Plan, sides: &[Prepared; 2]) -> Result<bool> {
     let made = || sides.iter().filter(|side| side.made);
-    let cluster = made().map(|side| side.side.cluster()).max().unwrap_or(1);
+    let cluster = made().map(|side| side.side.cluster(&plan.card)).max().unwrap_or(1);
     let blocks = [sides[0].blocks(cluster), sides[1].blocks(cluster)];
     if blocks == [0, 0] {
         return Ok(false);

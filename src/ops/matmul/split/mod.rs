@@ -1,52 +1,16 @@
-//! The route over Hopper's tensor cores: float32 operands as scaled float16 planes (kernels/common/split.cuh).
+//! The route over tensor cores: float32 operands as scaled float16 planes (kernels/common/split.cuh).
 
 mod launch;
+mod tiles;
 
 pub use self::launch::{Planes, Pointers, run};
 
+use self::tiles::Tile;
 use super::super::Precision;
-use super::super::tile::{BANDWIDTH, LAUNCH};
+use super::super::tile::{Card, LAUNCH};
 use super::cuda::Setting;
 use super::{BatchAxis, Product};
 use crate::tensor::{DeviceView, Form, FormKey};
-
-/// One of the kernels of kernels/gemm_split.cu. The times are those of an H200.
-#[derive(Debug, PartialEq)]
-struct Tile {
-    name: &'static str,
-    rows: usize,
-    columns: usize,
-    /// Tiles of A and B that shared memory holds.
-    units: usize,
-    /// Longest sums: the tensor core truncates, so what stays in it comes out low by some 2^-27 for each 64 terms.
-    longest: usize,
-    /// Microseconds for 64 of k, and for the rest of a tile.
-    times: (f64, f64),
-}
-
-const ANY: usize = usize::MAX;
-#[rustfmt::skip]
-static THREE_PRODUCTS: [Tile; 3] = [
-    Tile { name: "split_64x64", rows: 64, columns: 64, units: 12, longest: ANY, times: (0.475, 1.4) },
-    Tile { name: "split_64x128", rows: 64, columns: 128, units: 8, longest: ANY, times: (0.66, 1.5) },
-    Tile { name: "split_128x128", rows: 128, columns: 128, units: 7, longest: ANY, times: (1.25, 1.0) },
-];
-#[rustfmt::skip]
-static ONE_PRODUCT: [Tile; 2] = [
-    Tile { name: "half_128x128", rows: 128, columns: 128, units: 7, longest: ANY, times: (0.53, 0.6) },
-    Tile { name: "half_128x256", rows: 128, columns: 256, units: 4, longest: 1 << 14, times: (0.82, 2.0) },
-];
-
-impl Tile {
-    fn count(&self, rows: usize, columns: usize, batch: usize) -> usize {
-        rows.div_ceil(self.rows).saturating_mul(columns.div_ceil(self.columns)).saturating_mul(batch)
-    }
-
-    /// Tiles of 64 rows are multiplied by two warpgroups along k.
-    fn along_k(&self) -> bool {
-        self.rows == 64
-    }
-}
 
 /// Sums shorter than this stay float32 chains.
 const LEAST_K: usize = 64;
@@ -127,9 +91,10 @@ impl Side {
         4 * self.all_rows() * self.plane_pitch()
     }
 
-    /// Blocks of kernels/split.cu that exchange their largest values.
-    fn cluster(&self) -> usize {
-        if self.turned { self.k.div_ceil(HELD).next_power_of_two().min(8) } else { 1 }
+    /// Blocks of kernels/split.cu that exchange their largest values, where devices have clusters.
+    fn cluster(&self, card: &Card) -> usize {
+        let most = if card.level == 90 { 8 } else { 1 };
+        if self.turned { self.k.div_ceil(HELD).next_power_of_two().min(most) } else { 1 }
     }
 
     /// Threads of a row; where turned, values of k of a block in a cluster.
@@ -179,9 +144,9 @@ impl Side {
     }
 
     /// Microseconds to split it, launches aside.
-    fn time(&self) -> f64 {
+    fn time(&self, card: &Card) -> f64 {
         let bytes = if self.hi_only { 6 } else { 8 };
-        (self.all_rows() * self.k * bytes) as f64 / (SPLITTING.0 * BANDWIDTH)
+        (self.all_rows() * self.k * bytes) as f64 / (SPLITTING.0 * card.bandwidth)
     }
 }
 
@@ -197,6 +162,9 @@ pub fn flags_of(flags: &[(bool, u32)]) -> u32 {
 #[derive(Debug, PartialEq)]
 pub struct Plan {
     tile: &'static Tile,
+    /// Bytes of dynamic shared memory.
+    shared: usize,
+    card: Card,
     a: Side,
     b: Side,
     batch: usize,
@@ -206,7 +174,7 @@ pub struct Plan {
     time: f64,
 }
 
-/// The plan of a product on a device of compute capability 9.0; `None` where this route does not take it.
+/// The plan of a product; `None` where this route does not take it.
 pub fn plan(product: &Product, setting: Setting, precision: Precision) -> Option<Plan> {
     let Product { m, n, k, .. } = *product;
     if setting.size != 4 || k < LEAST_K || precision == Precision::Strict {
@@ -224,19 +192,20 @@ pub fn plan(product: &Product, setting: Setting, precision: Precision) -> Option
     let b = side(n, product.pitch_b, !product.transposed_b, walk_b, setting.aligned[1]);
     // Without c its steps are 0.
     let c_batch = Walk::over(&product.batch, |axis| axis.c)?.plain_step(batch)?;
-    let tiles: &[Tile] = if highest { &THREE_PRODUCTS } else { &ONE_PRODUCT };
-    if tiles[0].count(m, n, batch) > i32::MAX as usize || !a.is_within_limits() || !b.is_within_limits() {
+    let card = setting.card;
+    let tiles = Tile::of(&card, precision);
+    let most = tiles.iter().map(|tile| tile.count(m, n, batch)).max()?;
+    if most > i32::MAX as usize || !a.is_within_limits() || !b.is_within_limits() {
         return None;
     }
-    let time = |tile: &Tile| {
-        let each = tile.times.0 * k.div_ceil(64) as f64 + tile.times.1;
-        tile.count(m, n, batch).div_ceil(setting.multiprocessors.max(1) as usize) as f64 * each
-    };
-    let fitting = tiles.iter().filter(|tile| k <= tile.longest);
-    let tile = fitting.min_by(|one, other| time(one).total_cmp(&time(other)))?;
+    let timed = tiles.iter().filter(|tile| k <= tile.longest).filter_map(|tile| {
+        let (shared, resident) = tile.held(&card)?;
+        Some((tile, shared, tile.time(tile.count(m, n, batch), k, resident, &card)))
+    });
+    let (tile, shared, time) = timed.min_by(|one, other| one.2.total_cmp(&other.2))?;
     // Rows of the result lie n apart.
     let vector_d = setting.aligned[2] && n.is_multiple_of(2);
-    Some(Plan { tile, a, b, batch, c_batch, vector_d, time: time(tile) })
+    Some(Plan { tile, shared, card, a, b, batch, c_batch, vector_d, time })
 }
 
 impl Plan {
@@ -250,18 +219,15 @@ impl Plan {
         let passing = [(&self.a, &forms[0]), (&self.b, &forms[1])]
             .into_iter()
             .filter(|(_, form)| matches!(form, Form::Passing));
-        let splits: Vec<f64> = passing.map(|(side, _)| side.time()).collect();
+        let splits: Vec<f64> = passing.map(|(side, _)| side.time(&self.card)).collect();
         let launch = if splits.is_empty() { 0.0 } else { SPLITTING.1 };
         LAUNCH + launch + splits.iter().sum::<f64>() + self.time
     }
 
-    fn tiles(&self) -> usize {
-        self.tile.count(self.a.rows, self.b.rows, self.batch)
-    }
-
-    fn shared(&self) -> u32 {
-        let exchange = if self.tile.along_k() { 256 * self.tile.columns } else { 0 };
-        (self.tile.units * (self.tile.rows + self.tile.columns) * 128 + exchange + 1024) as u32
+    /// Blocks of the multiplying kernel.
+    fn blocks(&self) -> usize {
+        let tiles = self.tile.count(self.a.rows, self.b.rows, self.batch);
+        if self.tile.maps { tiles.min(self.card.multiprocessors as usize) } else { tiles }
     }
 
     /// `struct Split`.

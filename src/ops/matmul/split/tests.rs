@@ -7,7 +7,7 @@ use crate::kernels::{Launcher, Parameter, find};
 use crate::tensor::DeviceCore;
 use crate::{DType, Tensor};
 
-const H200: Setting = Setting { size: 4, aligned: [true; 3], activation: 0, multiprocessors: 132 };
+const H200: Setting = Setting { size: 4, aligned: [true; 3], activation: 0, card: Card::H200 };
 const PASSING: [Form<Planes>; 2] = [Form::Passing, Form::Passing];
 const WEIGHTS: [Form<Planes>; 2] = [Form::Passing, Form::Wanted];
 
@@ -22,9 +22,22 @@ fn product(dims: &[&[usize]], options: &[&str]) -> Product {
     Product::of(&call(dims, options, "highest")).unwrap()
 }
 
+const PRECISIONS: [Precision; 2] = [Precision::Highest, Precision::High];
+
 /// The plan where the route is the faster one.
 fn faster(product: &Product, precision: Precision, forms: &[Form<Planes>; 2]) -> Option<Plan> {
-    tensor_plan(product, H200, precision).filter(|plan| plan.time(forms) < choice(product, H200).time)
+    faster_on(Card::H200, product, precision, forms)
+}
+
+fn faster_on(
+    card: Card,
+    product: &Product,
+    precision: Precision,
+    forms: &[Form<Planes>; 2],
+) -> Option<Plan> {
+    let setting = Setting { card, ..H200 };
+    tensor_plan(product, setting, precision)
+        .filter(|plan| plan.time(forms) < choice(product, setting).time)
 }
 
 fn route(m: usize, n: usize, k: usize, precision: Precision) -> Option<&'static str> {
@@ -50,6 +63,62 @@ fn the_route_pays_from_some_size_on() {
     assert_eq!(route(64, 64, 65536, Precision::Highest), None);
     let double = Setting { size: 8, ..H200 };
     assert!(plan(&product(&[&[2048, 2048], &[2048, 2048]], &[]), double, Precision::Highest).is_none());
+}
+
+/// Cards without wgmma by what their chips are said to do.
+fn other_cards() -> [(&'static str, Card); 5] {
+    [
+        ("A100", Card::named(80, (108, 1410, 1.555e12), (64.0, 1024.0), [164, 163])),
+        ("RTX 4090", Card::named(89, (128, 2520, 1.008e12), (128.0, 256.0), [100, 99])),
+        ("L40S", Card::named(89, (142, 2520, 0.864e12), (128.0, 512.0), [100, 99])),
+        ("T4", Card::named(75, (40, 1590, 0.32e12), (64.0, 512.0), [64, 64])),
+        ("H200 at level 80", Card::named(80, (132, 1980, 4.814e12), (128.0, 1280.0), [228, 227])),
+    ]
+}
+
+#[test]
+fn the_ratio_of_plain_and_tensor_cores_decides_on_other_cards() {
+    let cases = [
+        ("A100", [None, Some("mma_128x128"), Some("mma_half_256x128")]),
+        ("RTX 4090", [None, None, Some("mma_half_256x128")]),
+        ("L40S", [None, Some("mma_128x128"), Some("mma_half_256x128")]),
+        ("T4", [None, Some("mma_128x128"), Some("mma_half_256x128")]),
+        ("H200 at level 80", [None, Some("mma_128x128"), Some("mma_half_256x128")]),
+    ];
+    for ((name, card), (_, wanted)) in other_cards().into_iter().zip(cases) {
+        let of = |size: usize, precision| {
+            let product = product(&[&[size, size], &[size, size]], &[]);
+            faster_on(card, &product, precision, &PASSING).map(|plan| plan.tile.name)
+        };
+        let got = [(256, Precision::Highest), (8192, Precision::Highest), (8192, Precision::High)];
+        assert_eq!(got.map(|(size, precision)| of(size, precision)), wanted, "{name}");
+    }
+}
+
+#[test]
+fn shared_memory_holds_as_many_blocks_and_stages_as_it_can() {
+    let held = |name: &str, tile: &str| {
+        let card = other_cards().into_iter().find(|(other, _)| *other == name).unwrap().1;
+        let tiles = PRECISIONS.map(|word| Tile::of(&card, word));
+        let tile = tiles.into_iter().flatten().find(|one| one.name == tile).unwrap();
+        tile.held(&card).map(|(shared, resident)| (shared >> 10, resident))
+    };
+    assert_eq!(held("A100", "mma_128x128"), Some((128, 1)));
+    assert_eq!(held("A100", "mma_64x128"), Some((72, 2)));
+    assert_eq!(held("A100", "mma_64x64"), Some((48, 3)));
+    assert_eq!(held("RTX 4090", "mma_128x128"), Some((96, 1)));
+    assert_eq!(held("RTX 4090", "mma_64x64"), Some((48, 2)));
+    assert_eq!(held("RTX 4090", "mma_half_256x128"), Some((96, 1)));
+    assert_eq!(held("T4", "mma_128x128"), Some((64, 1)));
+    assert_eq!(held("T4", "mma_half_64x64"), Some((16, 4)));
+    assert_eq!(held("H200 at level 80", "mma_64x64"), Some((64, 3)));
+}
+
+#[test]
+fn rows_beyond_the_offsets_of_a_tile_stay_chains() {
+    let setting = Setting { card: other_cards()[0].1, ..H200 };
+    let taken = |k| plan(&product(&[&[64, k], &[64, k]], &["transB"]), setting, Precision::Highest).is_some();
+    assert!(taken((1 << 23) - 64) && !taken((1 << 23) - 63));
 }
 
 #[test]
@@ -119,20 +188,18 @@ fn words_fill_the_kernels_structs() {
         assert_eq!(sides[12..][..8], [1026, 300, 320, TURNED | hi_only, 1, 12, 320, 9]);
         assert_eq!((plan.a.vectors, plan.b.vectors), (true, false));
     }
-    for tile in THREE_PRODUCTS.iter().chain(&ONE_PRODUCT) {
+    for tile in PRECISIONS.iter().flat_map(|word| Tile::of(&Card::H200, *word)) {
         assert!(find(&format!("matmul_f32_{}", tile.name), 90).unwrap().0.exact);
-        let side = Side {
-            rows: 1,
-            k: 1,
-            turned: false,
-            pitch: 1,
-            walk: Walk::over(&[], |_| 0).unwrap(),
-            vectors: false,
-            hi_only: false,
-        };
-        let plan = Plan { tile, a: side, b: side, batch: 1, c_batch: 0, vector_d: false, time: 0.0 };
-        let barriers_and_exponents = 16 * tile.units + 4 * (tile.rows + tile.columns);
-        assert!(plan.shared() as usize + barriers_and_exponents <= 227 * 1024, "{}", tile.name);
+        let (shared, resident) = tile.held(&Card::H200).unwrap();
+        let barriers_and_exponents = 16 * 9 + 4 * (tile.rows + tile.columns);
+        assert!(shared + barriers_and_exponents <= 227 * 1024 && resident == 1, "{}", tile.name);
+    }
+    for (_, card) in other_cards() {
+        for tile in PRECISIONS.iter().flat_map(|word| Tile::of(&card, *word)) {
+            let (module, entry) = find(&format!("matmul_f32_{}", tile.name), card.level).unwrap();
+            assert_eq!(entry.parameters.last(), Some(last("matmul_f32_half_128x128")).as_ref());
+            assert_eq!(module.level, card.level.min(80));
+        }
     }
 }
 
@@ -143,10 +210,10 @@ fn blocks_cover_both_sides() {
         let walk = Walk { each: 1, count, step: rows * k };
         let side = |turned| Side { rows, k, turned, pitch: k, walk, vectors: true, hi_only: false };
         let turned = side(true);
-        for cluster in [turned.cluster(), 8] {
+        for cluster in [turned.cluster(&Card::H200), 8] {
             let width = turned.width(cluster);
             assert!(width * cluster >= k && width.is_multiple_of(64) && width >= 128);
-            assert!(cluster == 8 || width <= HELD || turned.cluster() == 8);
+            assert!(cluster == 8 || width <= HELD || turned.cluster(&Card::H200) == 8);
             assert_eq!(turned.blocks(cluster), rows.div_ceil(16) * count * cluster);
         }
         let straight = side(false);
@@ -156,7 +223,7 @@ fn blocks_cover_both_sides() {
         assert!(straight.blocks(8).is_multiple_of(8) && straight.blocks(8) >= straight.blocks(1));
         assert!(straight.plane_pitch() >= k && straight.plane_pitch().is_multiple_of(64));
         assert_eq!(
-            (straight.cluster(), straight.steps(), turned.steps()),
+            (straight.cluster(&Card::H200), straight.steps(), turned.steps()),
             (1, [k, 1, rows * k], [1, k, rows * k])
         );
     }
