@@ -3,6 +3,7 @@
 //! cards its figures are scaled by what they multiply, move and hold.
 
 use crate::Result;
+use crate::driver::DeviceProperties;
 use crate::kernels::{Launcher, Rates};
 
 /// One tiled kernel.
@@ -49,17 +50,44 @@ impl Card {
     /// The device of that launcher; may measure it.
     pub fn of(launcher: &Launcher) -> Result<Card> {
         let properties = launcher.core().context().properties();
-        let rates = launcher.rates()?;
+        Ok(Card::new(properties, launcher.rates()?, launcher.compute_capability()))
+    }
+
+    fn new(properties: &DeviceProperties, rates: Rates, level: u32) -> Card {
         let clock = f64::from(properties.clock) / H200_CLOCK;
         let relative = if properties.bandwidth == 0 { 1.0 } else { properties.bandwidth as f64 / H200_BANDWIDTH };
-        Ok(Card {
+        Card {
             multiprocessors: properties.multiprocessors.max(1),
             speed: clock * rates.plain / Rates::HOPPER.plain,
             tensor: clock * rates.tensor / Rates::HOPPER.tensor,
             bandwidth: BANDWIDTH * relative,
-            level: launcher.compute_capability(),
+            level,
             shared: [properties.shared_memory, properties.shared_memory_per_block].map(|bytes| bytes as usize),
-        })
+        }
+    }
+
+    /// A card of so many multiprocessors, clock in MHz and bytes a second, by the rates of one.
+    #[cfg(test)]
+    pub fn named(
+        level: u32,
+        (multiprocessors, clock, bandwidth): (u32, u32, f64),
+        (plain, tensor): (f64, f64),
+        shared: [u32; 2],
+    ) -> Card {
+        let properties = DeviceProperties {
+            ordinal: 0,
+            name: String::new(),
+            uuid: String::new(),
+            compute_capability: (level / 10, level % 10),
+            multiprocessors,
+            clock: clock * 1000,
+            bandwidth: bandwidth as u64,
+            total_memory: 1 << 34,
+            shared_memory: shared[0] << 10,
+            shared_memory_per_block: shared[1] << 10,
+            memory_pools: true,
+        };
+        Card::new(&properties, Rates { plain, tensor }, level)
     }
 
     /// An H200.
