@@ -61,7 +61,7 @@ const TRUNCATED: usize = 1 << 14;
 const OFFSETS: usize = (1 << 23) - 64;
 
 static WGMMA_THREE: [Tile; 3] = [
-    wgmma("split_64x64", (64, 64), &[9], ((0.475, 1.4), ANY)),
+    wgmma("split_64x64", (64, 64), &[12], ((0.475, 1.4), ANY)),
     wgmma("split_64x128", (64, 128), &[8], ((0.66, 1.5), ANY)),
     wgmma("split_128x128", (128, 128), &[7], ((1.25, 1.0), ANY)),
 ];
