@@ -18,14 +18,17 @@ const NOT_TAKEN = {
 };
 
 /** The parts of the cases that a card of each capability runs, and the number of multiprocessors that they are meant for. */
-const PARTS = { 75: { several: 8, single: 1 }, 80: { several: 8, single: 1 }, 90: { tensorCores: 1 } };
+const PARTS = { 75: { several: 8, single: 1, split: 1 }, 80: { several: 8, single: 1, split: 1 }, 90: { tensorCores: 1 } };
+
+/** How fast tensor cores are beside plain ones, where small products have to find the route over them the faster one. */
+const RATIO = { split: 64 };
 
 const table = internal.kernelTable();
 
 /** Kernels that a card of that capability could take. @param {number} capability */
 function kernelsOf(capability) {
   const fitting = table.filter(({ exact, level }) => (exact ? level === capability : level <= capability));
-  const here = fitting.filter(({ family }) => HOPPER.includes(family) === (capability === 90));
+  const here = capability === 90 ? fitting.filter(({ family }) => HOPPER.includes(family)) : fitting;
   return [...new Set(here.map(({ name }) => name))];
 }
 
@@ -39,7 +42,8 @@ async function launches(capability, part) {
     const failed = [];
     for (const row of rows) failed.push(...await failures([row], levelOf[row.op]));
     report(failed);`;
-  const config = `cc=${capability},multiprocessors=${PARTS[capability][part]}`;
+  const ratio = part in RATIO ? `,tensor=${RATIO[part]}` : '';
+  const config = `cc=${capability},multiprocessors=${PARTS[capability][part]}${ratio}`;
   const { value, findings, end } = await emulate(config, text, { env: { WARPWRIGHT_TEST_DEVICE: 'cuda' }, limit: 180_000 });
   assert.deepEqual(value, [], `${part} cases at ${capability}`);
   assert.deepEqual(findings, [], `${part} cases at ${capability}`);
@@ -62,4 +66,17 @@ test('every kernel is launched and agrees with the oracle', { concurrency: 2 }, 
     const never = kernelsOf(capability).filter((name) => !counts.some((count) => count[name] > 0));
     assert.deepEqual(never.sort(), Object.keys(NOT_TAKEN[capability]), 'kernels that no case launches');
   })));
+});
+
+test('tensor cores that are no faster than plain ones are left alone', async () => {
+  const rows = `(await import(${JSON.stringify(new URL('cases/tensor-cores.mjs', import.meta.url).href)})).split.slice(0, 3)`;
+  const text = `
+    const { failures } = await import(${JSON.stringify(new URL('helpers/run.mjs', import.meta.url).href)});
+    report(await failures(${rows}, 'accumulate'));`;
+  for (const [ratio, taken] of [[1, false], [16, true]]) {
+    const { value, findings, end } = await emulate(`cc=80,multiprocessors=1,tensor=${ratio}`, text, { env: { WARPWRIGHT_TEST_DEVICE: 'cuda' } });
+    assert.deepEqual([...value, ...findings], []);
+    assert.equal(end.launches.rates_f32, 1, 'a card is measured once');
+    assert.equal(Object.keys(end.launches).some((name) => name.includes('mma')), taken, `at ${ratio}: ${Object.keys(end.launches)}`);
+  }
 });

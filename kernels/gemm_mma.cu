@@ -163,7 +163,7 @@ template <class Tl> WW_INLINE void mma_scales(SplitScales<Tl::BM, Tl::BN> &scale
         (row ? scales.rows[i] : scales.columns[i - Tl::BM]) = e;
         far |= split_far(e);
     }
-    if (far) scales.far = 1;
+    if (far) atomicOr(&scales.far, 1);
     __syncthreads();
 }
 

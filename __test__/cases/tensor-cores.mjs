@@ -1,5 +1,5 @@
-// Products for the tensor cores of compute capability 9.0, small enough for the emulator. On a card with one
-// multiprocessor the route pays from a few dozen rows and columns on; which of its tiles comes, the sizes decide.
+// Products for tensor cores, small enough for the emulator. On a card with one multiprocessor the route pays from a few
+// dozen rows and columns on; which of its tiles comes, the sizes decide.
 const product = (name, [m, k, n], extra = {}) => {
   const { transA, transB } = extra.options ?? {};
   const batch = extra.batch ?? [];
@@ -75,3 +75,6 @@ const halves = [60, 120, 190, 250].flatMap((n) => [{}, { transA: true }, { trans
   product(`halves ${Object.keys(options).join(' ')}`.trim(), [120, 70, n], { options, dtypes: ['float16', 'bfloat16'] })));
 
 export const cases = [...three, ...guarded, ...one, ...halves];
+
+/** Products of float32 as float16 planes, on every card whose tensor cores are fast enough beside its plain ones. */
+export const split = [...three, ...guarded, ...one];
