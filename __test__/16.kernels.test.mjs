@@ -18,10 +18,10 @@ const NOT_TAKEN = {
 };
 
 /** The parts of the cases that a card of each capability runs, and the number of multiprocessors that they are meant for. */
-const PARTS = { 75: { several: 8, single: 1, split: 1 }, 80: { several: 8, single: 1, split: 1 }, 90: { tensorCores: 1 } };
+const PARTS = { 75: { several: 8, single: 1, tensorCores: 1 }, 80: { several: 8, single: 1, tensorCores: 1 }, 90: { tensorCores: 1 } };
 
 /** How fast tensor cores are beside plain ones, where small products have to find the route over them the faster one. */
-const RATIO = { split: 64 };
+const RATIO = { tensorCores: 64 };
 
 const table = internal.kernelTable();
 

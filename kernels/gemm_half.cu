@@ -6,24 +6,8 @@
 // other kind dims (rows, k, matrices) and boxes (64, 64, 1). k >= 1; d is [batch][m][n]; c must not be d.
 // matmul_half_pad: rows of such elements copied to rows of `pitch`, a multiple of 8; a warp a row, 256 threads.
 // WGMMA_PROMOTE, which only the 128x128 forms know, keeps the tensor core's sums to 128 terms.
-#include "common/wgmma_store.cuh"
-
-struct Half {
-    unsigned m, n, k, batch_count, act, flags;
-    // The operand's matrix of a batch index: index / div % mod.
-    unsigned a_div, a_mod, b_div, b_mod;
-    Wide c_row, c_column, c_batch, bias_row, bias_column;
-
-    WW_INLINE unsigned a_index(unsigned batch) const { return batch / a_div % a_mod; }
-    WW_INLINE unsigned b_index(unsigned batch) const { return batch / b_div % b_mod; }
-};
-
-template <class T> WW_INLINE WgmmaOut<T> half_out(WgmmaOut<T> out, const Half &p, unsigned batch) {
-    const unsigned long long matrix = (unsigned long long)p.m * p.n * batch;
-    out.d = (char *)out.d + matrix * (p.flags & WGMMA_FLOAT_D ? 4 : 2);
-    if (out.c) out.c += batch * p.c_batch.get();
-    return out;
-}
+#include "common/half_product.cuh"
+#include "common/wgmma_tile.cuh"
 
 template <class Tl, bool ACROSS_A, bool ACROSS_B, class T>
 WW_INLINE void half_multiply(const WgmmaOut<T> &out, const WgmmaShared &shared, const Half &p, unsigned blocks) {

@@ -217,8 +217,11 @@ template <class Tl> WW_INLINE void mma_matmul(const unsigned short *planes_a, co
     }
 
 MMA_MATMUL(matmul_f32_mma_128x128, 1, 128, 128, 64, 32)
-MMA_MATMUL(matmul_f32_mma_64x128, 2, 64, 128, 64, 32)
 MMA_MATMUL(matmul_f32_mma_64x64, 3, 64, 64, 32, 32)
 MMA_MATMUL(matmul_f32_mma_half_256x128, 1, 256, 128, 64, 64, true)
-MMA_MATMUL(matmul_f32_mma_half_64x128, 3, 64, 128, 32, 64, true)
 MMA_MATMUL(matmul_f32_mma_half_64x64, 4, 64, 64, 32, 32, true)
+// Where shared memory is small others hold as many.
+#if __CUDA_ARCH__ >= 800
+MMA_MATMUL(matmul_f32_mma_64x128, 2, 64, 128, 64, 32)
+MMA_MATMUL(matmul_f32_mma_half_64x128, 3, 64, 128, 32, 64, true)
+#endif

@@ -1,4 +1,4 @@
-// levels: sm_75 sm_80 sm_90a
+// levels: sm_75 sm_90a
 // Prepares float32 matrices for products by float16 (common/split.cuh): planes hi and lo, [matrix][2][row][pitch] with k
 // contiguous and zeros up to the pitch, an exponent for each row, and the operand's range. One launch for up to two operands, each with its own
 // blocks; every operand is read once from memory.

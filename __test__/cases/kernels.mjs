@@ -86,5 +86,5 @@ export const single = [
     transposed(`${filters} filters, ${height} x ${width}`, [1, 16, height, width], [16, filters, 3, 3])),
 ];
 
-/** On a card of compute capability 9.0 with one, and on the others. */
-export { cases as tensorCores, split } from './tensor-cores.mjs';
+/** On a card of compute capability 9.0 with one multiprocessor, and on the others. */
+export { cases as tensorCores } from './tensor-cores.mjs';

@@ -72,9 +72,7 @@ const one = [
 
 /** Tiles of 64 to 256 columns of float16 and bfloat16, in all layouts; tails along each side. */
 const halves = [60, 120, 190, 250].flatMap((n) => [{}, { transA: true }, { transB: true }, { transA: true, transB: true }].map((options) =>
-  product(`halves ${Object.keys(options).join(' ')}`.trim(), [120, 70, n], { options, dtypes: ['float16', 'bfloat16'] })));
+  product(`halves ${Object.keys(options).join(' ')}`.trim(), [120, 70, n], { options, dtypes: ['float16', 'bfloat16'] })))
+  .concat(product('halves, float32 results', [120, 300, 130], { options: { outputType: 'float32' }, dtypes: ['float16', 'bfloat16'] }));
 
 export const cases = [...three, ...guarded, ...one, ...halves];
-
-/** Products of float32 as float16 planes, on every card whose tensor cores are fast enough beside its plain ones. */
-export const split = [...three, ...guarded, ...one];

@@ -14,10 +14,27 @@ WW_INLINE void load_matrices(unsigned (&to)[4], unsigned address) {
                  : "memory");
 }
 
+// The same, or with each matrix transposed.
+WW_INLINE void load_matrices_either(unsigned (&to)[4], unsigned address, bool transposed) {
+    asm volatile("{\n.reg .pred t;\nsetp.ne.b32 t, %5, 0;\n"
+                 "@t ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\n"
+                 "@!t ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\n}"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(address), "r"((int)transposed)
+                 : "memory");
+}
+
 #if __CUDA_ARCH__ >= 800
 // d = a b + c
 WW_INLINE void mma_step(float (&d)[4], const unsigned (&a)[4], const unsigned *b, const float *c) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+}
+
+// The same of bfloat16.
+WW_INLINE void mma_step_bfloat(float (&d)[4], const unsigned (&a)[4], const unsigned *b, const float *c) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
         : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
 }
@@ -45,6 +62,13 @@ WW_INLINE void mma_set(float (&d)[4], const unsigned (&a)[4], const unsigned *b)
 WW_INLINE void copy_async_if(unsigned dst, const void *src, bool go) {
 #if __CUDA_ARCH__ >= 800
     asm volatile("{\n.reg .pred go;\nsetp.ne.b32 go, %2, 0;\n@go cp.async.cg.shared.global [%0], [%1], 16;\n}" ::"r"(dst), "l"(src), "r"((int)go) : "memory");
+#endif
+}
+
+// Copies 16 bytes from global to shared memory, later, or zeros where they are not there.
+WW_INLINE void copy_async_or_zeros(unsigned dst, const void *src, bool there) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(dst), "l"(src), "r"(there ? 16 : 0) : "memory");
 #endif
 }
 

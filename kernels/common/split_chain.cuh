@@ -11,6 +11,12 @@ template <class Loader> WW_INLINE void chain_load(Loader &load, const float *x, 
 template <class Tl, class LoadA, class LoadB, class Sync>
 WW_INLINE void chain_sums(float (&acc)[Tl::TM][Tl::TN], float *shared, LoadA &load_a, LoadB &load_b, unsigned k, Sync sync) {
     constexpr unsigned AHEAD = Tl::STAGES - 1;
+    // Steps of k whose code stands in a row.
+#if __CUDA_ARCH__ >= 900
+    constexpr int RUN = Tl::BK;
+#else
+    constexpr int RUN = 4;
+#endif
     const Place<Tl> place;
     float *const base_b = shared + Tl::STAGES * Tl::STAGE_A;
     const unsigned address_a = shared_address(shared), address_b = shared_address(base_b), steps = (k + Tl::BK - 1) / Tl::BK;
@@ -35,7 +41,9 @@ WW_INLINE void chain_sums(float (&acc)[Tl::TM][Tl::TN], float *shared, LoadA &lo
         }
         copy_commit();
         if (t < AHEAD) continue;
-        multiply<Tl, 0, Tl::BK>(acc, shared + at * Tl::STAGE_A + place.row, base_b + at * Tl::STAGE_B + place.column);
+        const float *a = shared + at * Tl::STAGE_A + place.row, *b = base_b + at * Tl::STAGE_B + place.column;
+#pragma unroll 1
+        for (int k = 0; k < Tl::BK; k += RUN) multiply<Tl, 0, RUN>(acc, a + k * Tl::PITCH_A, b + k * Tl::PITCH_B);
         at = at == AHEAD ? 0 : at + 1;
     }
     sync();

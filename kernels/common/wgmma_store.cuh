@@ -3,7 +3,7 @@
 #pragma once
 #include "activation.cuh"
 #include "half.cuh"
-#include "wgmma_tile.cuh"
+#include "gemm_tile.cuh"
 
 constexpr unsigned WGMMA_STAGE = 4096;
 
@@ -33,7 +33,9 @@ WW_INLINE uint4 load_words(unsigned address) {
 // Of a row of 64, units of 16 bytes are turned so that eight rows' pairs and a row's units meet all banks.
 WW_INLINE unsigned staged(unsigned row, unsigned unit) { return row * 256 + ((unit ^ (row & 3) << 1) << 4); }
 
-template <class T> WW_INLINE unsigned pack_pair(float x, float y);
+// Two elements to a word, the first below.
+template <class T> WW_INLINE unsigned pack_pair(float x, float y) { return T(x).bits | (unsigned)T(y).bits << 16; }
+#if __CUDA_ARCH__ >= 800
 template <> WW_INLINE unsigned pack_pair<WwHalf>(float x, float y) {
     unsigned word;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(y), "f"(x));
@@ -44,6 +46,7 @@ template <> WW_INLINE unsigned pack_pair<WwBfloat>(float x, float y) {
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(y), "f"(x));
     return word;
 }
+#endif
 
 WW_INLINE void store_quad(float *to, const float (&v)[4]) { *(float4 *)to = make_float4(v[0], v[1], v[2], v[3]); }
 template <class T> WW_INLINE void store_quad(T *to, const float (&v)[4]) { *(uint2 *)to = make_uint2(pack_pair<T>(v[0], v[1]), pack_pair<T>(v[2], v[3])); }

@@ -126,11 +126,23 @@ mod tests {
         }
     }
 
+    /// Tiles that compute capability 7.5 does without: its shared memory holds as many of others, or its tensor cores know
+    /// no bfloat16.
+    const LATER: [&str; 6] = [
+        "matmul_bf16_mma_128x128",
+        "matmul_bf16_mma_64x128",
+        "matmul_bf16_mma_64x64",
+        "matmul_f16_mma_64x64",
+        "matmul_f32_mma_64x128",
+        "matmul_f32_mma_half_64x128",
+    ];
+
     #[test]
     fn every_family_has_a_form_for_the_baseline() {
-        for module in MODULES {
+        for module in MODULES.iter().filter(|module| !module.exact) {
             for entry in module.entries {
-                assert!(find(entry.name, 75).is_ok() || module.exact, "{} has no sm_75 form", entry.name);
+                let later = LATER.contains(&entry.name);
+                assert_eq!(find(entry.name, 75).is_ok(), !later, "{} at sm_75", entry.name);
             }
         }
     }

@@ -1,10 +1,13 @@
-//! float16 and bfloat16 products on Hopper's tensor cores (kernels/gemm_half.cu): operands as they lie in memory.
+//! float16 and bfloat16 products on tensor cores: operands as they lie in memory. This is the route of compute capability
+//! 9.0 (kernels/gemm_half.cu) and what it shares with that of the others.
 
 mod launch;
+mod mma;
 
 pub use self::launch::run;
 
 use super::super::Precision;
+use super::super::tile::Card;
 use super::Product;
 use super::split::{Walk, flags_of, wide};
 use crate::dtype::DType;
@@ -47,7 +50,7 @@ struct Setting {
     operands: DType,
     result: DType,
     precision: Precision,
-    multiprocessors: u32,
+    card: Card,
 }
 
 /// A or B in memory: `matrices` of `lines` lines of `columns` elements.
@@ -73,6 +76,11 @@ impl Operand {
         self.columns.next_multiple_of(8)
     }
 
+    /// Elements from one matrix to the next, after padding.
+    fn step(&self) -> usize {
+        self.lines * self.pitch()
+    }
+
     fn all_lines(&self) -> usize {
         self.walk.count.saturating_mul(self.lines)
     }
@@ -84,6 +92,50 @@ impl Operand {
 
     fn is_within_limits(&self) -> bool {
         self.all_lines() <= i32::MAX as usize && self.lines.saturating_mul(self.pitch()) < 1 << 38
+    }
+}
+
+/// The operands of a product, and how its batch leads to them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Sides {
+    a: Operand,
+    b: Operand,
+    batch: usize,
+    c_batch: usize,
+}
+
+impl Sides {
+    /// Those of a product that has elements; `None` where these routes do not take it.
+    fn new(product: &Product, setting: Setting) -> Option<Sides> {
+        let Product { m, n, k, .. } = *product;
+        if k == 0 || !setting.operands.is_half() || setting.precision == Precision::Strict {
+            return None;
+        }
+        let [walk_a, walk_b, walk_c] = [
+            Walk::over(&product.batch, |axis| axis.a)?,
+            Walk::over(&product.batch, |axis| axis.b)?,
+            Walk::over(&product.batch, |axis| axis.c)?,
+        ];
+        let batch = product.batch_count();
+        let c_batch = walk_c.plain_step(batch)?;
+        let a = Operand::new(m, k, product.transposed_a, walk_a, setting.aligned[0]);
+        let b = Operand::new(n, k, !product.transposed_b, walk_b, setting.aligned[1]);
+        // The smallest tiles.
+        let outputs = m.div_ceil(64).checked_mul(n.div_ceil(64))?.checked_mul(batch)?;
+        let within = outputs <= i32::MAX as usize && a.is_within_limits() && b.is_within_limits();
+        within.then_some(Sides { a, b, batch, c_batch })
+    }
+
+    /// `struct Half`.
+    fn words(&self, product: &Product, activation: u32, flags: &[(bool, u32)]) -> Vec<u32> {
+        let mut words = [product.m, product.n, product.k, self.batch].map(|size| size as u32).to_vec();
+        words.extend([activation, flags_of(flags)]);
+        let (a, b) = (self.a.walk, self.b.walk);
+        words.extend([a.each, a.count, b.each, b.count].map(|size| size as u32));
+        let (row_c, column_c) = product.c.unwrap_or((0, 0));
+        let steps = [row_c, column_c, self.c_batch, product.bias.0, product.bias.1];
+        words.extend(steps.into_iter().flat_map(wide));
+        words
     }
 }
 
@@ -111,34 +163,19 @@ fn promotes(k: usize, setting: Setting) -> bool {
 /// The plan of a product that has elements, on compute capability 9.0; `None` where this route does not take it.
 fn plan(product: &Product, activation: u32, setting: Setting) -> Option<Plan> {
     let Product { m, n, k, .. } = *product;
-    if k == 0 || !setting.operands.is_half() || setting.precision == Precision::Strict {
-        return None;
-    }
-    let [walk_a, walk_b, walk_c] = [
-        Walk::over(&product.batch, |axis| axis.a)?,
-        Walk::over(&product.batch, |axis| axis.b)?,
-        Walk::over(&product.batch, |axis| axis.c)?,
-    ];
-    let batch = product.batch_count();
-    let c_batch = walk_c.plain_step(batch)?;
-    let a = Operand::new(m, k, product.transposed_a, walk_a, setting.aligned[0]);
-    let b = Operand::new(n, k, !product.transposed_b, walk_b, setting.aligned[1]);
-    let outputs = m.div_ceil(ROWS).checked_mul(n.div_ceil(64))?.checked_mul(batch)?;
-    if outputs > i32::MAX as usize || !a.is_within_limits() || !b.is_within_limits() {
-        return None;
-    }
+    let sides = Sides::new(product, setting)?;
     let promotes = promotes(k, setting);
-    let count = |tile: &Tile| m.div_ceil(ROWS) * n.div_ceil(tile.columns) * batch;
+    let count = |tile: &Tile| m.div_ceil(ROWS) * n.div_ceil(tile.columns) * sides.batch;
     let time = |tile: &Tile| {
         let each = tile.times.0 * k.div_ceil(64) as f64 + tile.times.1;
-        count(tile).div_ceil(setting.multiprocessors.max(1) as usize) as f64 * each
+        count(tile).div_ceil(setting.card.multiprocessors as usize) as f64 * each
     };
     let tile = match promotes {
         true => &PROMOTED,
         false => TILES.iter().min_by(|one, other| time(one).total_cmp(&time(other)))?,
     };
     // Few tiles with long sums want splitting, which other routes do.
-    if 4 * count(tile) < setting.multiprocessors as usize && k >= LONG {
+    if 4 * count(tile) < setting.card.multiprocessors as usize && k >= LONG {
         return None;
     }
     let stored = |transposed: bool| if transposed { 't' } else { 'n' };
@@ -151,12 +188,8 @@ fn plan(product: &Product, activation: u32, setting: Setting) -> Option<Plan> {
     );
     let flags =
         [(setting.aligned[2], ALIGNED_D), (setting.result == DType::F32, FLOAT_D), (promotes, PROMOTE)];
-    let mut words = [m, n, k, batch].map(|size| size as u32).to_vec();
-    words.extend([activation, flags_of(&flags)]);
-    words.extend([walk_a.each, walk_a.count, walk_b.each, walk_b.count].map(|size| size as u32));
-    let (row_c, column_c) = product.c.unwrap_or((0, 0));
-    words.extend([row_c, column_c, c_batch, product.bias.0, product.bias.1].into_iter().flat_map(wide));
-    Some(Plan { kernel, tile, a, b, tiles: count(tile), words })
+    let words = sides.words(product, activation, &flags);
+    Some(Plan { kernel, tile, a: sides.a, b: sides.b, tiles: count(tile), words })
 }
 
 #[cfg(test)]

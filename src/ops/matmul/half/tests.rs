@@ -11,7 +11,7 @@ const H200: Setting = Setting {
     operands: DType::F16,
     result: DType::F16,
     precision: Precision::Highest,
-    multiprocessors: 132,
+    card: Card::H200,
 };
 
 fn call(dims: &[&[usize]], options: &[(&str, Raw)], dtype: DType) -> Call {

@@ -4,8 +4,8 @@ mod launch;
 mod tiles;
 
 pub use self::launch::{Planes, Pointers, run};
+pub use self::tiles::{Tile, known, mma};
 
-use self::tiles::Tile;
 use super::super::Precision;
 use super::super::tile::{Card, LAUNCH};
 use super::cuda::Setting;

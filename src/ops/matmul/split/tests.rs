@@ -110,7 +110,7 @@ fn shared_memory_holds_as_many_blocks_and_stages_as_it_can() {
     assert_eq!(held("RTX 4090", "mma_64x64"), Some((48, 2)));
     assert_eq!(held("RTX 4090", "mma_half_256x128"), Some((96, 1)));
     assert_eq!(held("T4", "mma_128x128"), Some((64, 1)));
-    assert_eq!(held("T4", "mma_half_64x64"), Some((16, 4)));
+    assert_eq!(held("T4", "mma_half_64x64"), Some((17, 3)));
     assert_eq!(held("H200 at level 80", "mma_64x64"), Some((64, 3)));
 }
 

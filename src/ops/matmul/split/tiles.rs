@@ -3,7 +3,7 @@
 use super::super::super::Precision;
 use super::super::super::tile::Card;
 
-/// One kernel of kernels/gemm_split.cu or kernels/gemm_mma.cu. The times are those of an H200.
+/// One kernel of kernels/gemm_split.cu, kernels/gemm_mma.cu or kernels/gemm_mma_half.cu. The times are those of an H200.
 #[derive(Debug, PartialEq)]
 pub struct Tile {
     /// The kernel's suffix.
@@ -42,7 +42,7 @@ const fn wgmma(
 }
 
 /// Those of all others; a stage holds 32 of k of each plane.
-const fn mma(
+pub const fn mma(
     name: &'static str,
     planes: usize,
     (rows, columns): (usize, usize),
@@ -69,16 +69,22 @@ static WGMMA_ONE: [Tile; 2] = [
     wgmma("half_128x128", (128, 128), &[7], ((0.53, 0.6), ANY)),
     wgmma("half_128x256", (128, 256), &[4], ((0.82, 2.0), TRUNCATED)),
 ];
+/// The last of three is for compute capability 8.0 on.
 static MMA_THREE: [Tile; 3] = [
     mma("mma_128x128", 2, (128, 128), (256, 1), ((2.05, 4.4), 0.0)),
-    mma("mma_64x128", 2, (64, 128), (128, 2), ((0.953, 1.95), 0.31)),
     mma("mma_64x64", 2, (64, 64), (128, 3), ((0.507, 0.97), 0.55)),
+    mma("mma_64x128", 2, (64, 128), (128, 2), ((0.953, 1.95), 0.31)),
 ];
 static MMA_ONE: [Tile; 3] = [
     mma("mma_half_256x128", 1, (256, 128), (256, 1), ((1.54, 6.2), 0.0)),
-    mma("mma_half_64x128", 1, (64, 128), (128, 3), ((0.395, 1.63), 0.41)),
     mma("mma_half_64x64", 1, (64, 64), (128, 4), ((0.221, 0.79), 0.75)),
+    mma("mma_half_64x128", 1, (64, 128), (128, 3), ((0.395, 1.63), 0.41)),
 ];
+
+/// Of kernels by mma.sync, those that the device's level has.
+pub fn known(card: &Card, tiles: &'static [Tile; 3]) -> &'static [Tile] {
+    if card.level < 80 { &tiles[..2] } else { tiles }
+}
 
 /// What the float32 chains of a block take.
 const LEAST_SHARED: usize = 17_408;
@@ -89,8 +95,8 @@ impl Tile {
         match (card.level == 90, precision) {
             (true, Precision::Highest) => &WGMMA_THREE,
             (true, _) => &WGMMA_ONE,
-            (false, Precision::Highest) => &MMA_THREE,
-            (false, _) => &MMA_ONE,
+            (false, Precision::Highest) => known(card, &MMA_THREE),
+            (false, _) => known(card, &MMA_ONE),
         }
     }
 
