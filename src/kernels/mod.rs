@@ -8,9 +8,9 @@ mod rates;
 mod registry;
 
 pub use launcher::{Arg, Generated, Launcher, float_arg, grid_x, linear};
+pub use rates::Rates;
 #[cfg(any(test, feature = "node"))]
 pub use registry::MODULES;
-pub use rates::Rates;
 pub use registry::Parameter;
 #[cfg(test)]
 pub use registry::find;

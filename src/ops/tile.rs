@@ -55,14 +55,16 @@ impl Card {
 
     fn new(properties: &DeviceProperties, rates: Rates, level: u32) -> Card {
         let clock = f64::from(properties.clock) / H200_CLOCK;
-        let relative = if properties.bandwidth == 0 { 1.0 } else { properties.bandwidth as f64 / H200_BANDWIDTH };
+        let relative =
+            if properties.bandwidth == 0 { 1.0 } else { properties.bandwidth as f64 / H200_BANDWIDTH };
         Card {
             multiprocessors: properties.multiprocessors.max(1),
             speed: clock * rates.plain / Rates::HOPPER.plain,
             tensor: clock * rates.tensor / Rates::HOPPER.tensor,
             bandwidth: BANDWIDTH * relative,
             level,
-            shared: [properties.shared_memory, properties.shared_memory_per_block].map(|bytes| bytes as usize),
+            shared: [properties.shared_memory, properties.shared_memory_per_block]
+                .map(|bytes| bytes as usize),
         }
     }
 
@@ -169,7 +171,8 @@ fn time(tile: &Tile, work: &Work, splits: usize, card: &Card) -> f64 {
     let share = (blocks * splits).saturating_mul(work.batch).div_ceil(card.multiprocessors as usize);
     let together = share.min(tile.resident) as f64;
     let block = (tile.rows * tile.columns * (terms + PROLOGUE)) as f64 * 1e-6;
-    let mut time = LAUNCH + share as f64 * block * (together + tile.half) / (tile.peak * card.speed * together);
+    let mut time =
+        LAUNCH + share as f64 * block * (together + tile.half) / (tile.peak * card.speed * together);
     if splits > 1 {
         let bytes = (work.rows * work.columns * work.batch * work.size) as f64;
         time += ADDING.0 + ADDING.1 * splits as f64 + (2 * splits + 1) as f64 * bytes / card.bandwidth;

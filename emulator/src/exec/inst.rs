@@ -25,7 +25,9 @@ pub enum Flow {
     /// Go on once the others had their turn.
     Yield,
     /// The first result is the warp's clock, in 64 bits or in 32.
-    Clock { wide: bool },
+    Clock {
+        wide: bool,
+    },
     /// `Cx::fault` says what.
     Fault,
 }

@@ -117,7 +117,8 @@ impl Problem {
 
     /// Microseconds of the direct kernels, each output's sum having that many terms.
     pub fn direct_time(&self, outputs: usize, terms: usize, setting: &Setting) -> f64 {
-        let rate = DIRECT * 4.0 / setting.size as f64 * f64::from(setting.card.multiprocessors) * setting.card.speed;
+        let rate =
+            DIRECT * 4.0 / setting.size as f64 * f64::from(setting.card.multiprocessors) * setting.card.speed;
         LAUNCH + (outputs as f64 * terms as f64 / rate).max(terms as f64 * TERM)
     }
 

@@ -1,7 +1,7 @@
 //! The launches of a plan.
 
-use super::super::cuda::Job;
 use super::super::super::tile::Card;
+use super::super::cuda::Job;
 use super::{Operand, Plan, ROWS, SHARED, Setting, mma, plan};
 use crate::driver::{DevicePtr, Halves, TensorMap};
 use crate::kernels::{Arg, Launcher, float_arg, grid_x};

@@ -1,9 +1,9 @@
 //! float16 and bfloat16 products by mma.sync (kernels/gemm_mma_half.cu), below compute capability 9.0.
 
 use super::super::super::tile::LAUNCH;
+use super::super::Product;
 use super::super::cuda::{self, choice};
 use super::super::split::{Tile, known, mma, wide};
-use super::super::Product;
 use super::{ALIGNED_D, FLOAT_D, LONG, Operand, PROMOTE, Setting, Sides, promotes};
 use crate::dtype::DType;
 

@@ -29,15 +29,9 @@ fn faster(product: &Product, precision: Precision, forms: &[Form<Planes>; 2]) ->
     faster_on(Card::H200, product, precision, forms)
 }
 
-fn faster_on(
-    card: Card,
-    product: &Product,
-    precision: Precision,
-    forms: &[Form<Planes>; 2],
-) -> Option<Plan> {
+fn faster_on(card: Card, product: &Product, precision: Precision, forms: &[Form<Planes>; 2]) -> Option<Plan> {
     let setting = Setting { card, ..H200 };
-    tensor_plan(product, setting, precision)
-        .filter(|plan| plan.time(forms) < choice(product, setting).time)
+    tensor_plan(product, setting, precision).filter(|plan| plan.time(forms) < choice(product, setting).time)
 }
 
 fn route(m: usize, n: usize, k: usize, precision: Precision) -> Option<&'static str> {

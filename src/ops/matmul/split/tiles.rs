@@ -108,7 +108,14 @@ impl Tile {
             if card.level < 80 { (&[2], 0) } else { (self.stages, 1024) };
         let held = stages.iter().map(|count| {
             let shared = (self.stage * count + self.beside).max(LEAST_SHARED);
-            (shared, if shared > card.shared[1] { 0 } else { self.resident.min(card.shared[0] / (shared + taken)) })
+            (
+                shared,
+                if shared > card.shared[1] {
+                    0
+                } else {
+                    self.resident.min(card.shared[0] / (shared + taken))
+                },
+            )
         });
         held.filter(|(_, resident)| *resident > 0).max_by_key(|(shared, resident)| (*resident, *shared))
     }
