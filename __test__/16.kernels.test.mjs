@@ -69,7 +69,7 @@ test('every kernel is launched and agrees with the oracle', { concurrency: 2 }, 
 });
 
 test('tensor cores that are no faster than plain ones are left alone', async () => {
-  const rows = `(await import(${JSON.stringify(new URL('cases/tensor-cores.mjs', import.meta.url).href)})).split.slice(0, 3)`;
+  const rows = `(await import(${JSON.stringify(new URL('cases/tensor-cores.mjs', import.meta.url).href)})).cases.slice(0, 3)`;
   const text = `
     const { failures } = await import(${JSON.stringify(new URL('helpers/run.mjs', import.meta.url).href)});
     report(await failures(${rows}, 'accumulate'));`;
