@@ -206,14 +206,12 @@ WW_INLINE void conv_finish(typename Tl::T (&acc)[Tl::TM][Tl::TN], const typename
     for (int i = 0; i < Tl::TM; ++i) {
         const unsigned r = row + Place<Tl>::row_offset(i), channel = group * p.group_out + r;
         if (r >= p.group_out) continue;
-        if (!plain) {
-            if (bias) {
-                const T b = bias[channel];
+        // Always added, so that no store of vectors says in which registers the sums are kept. A sum that underflowed to -0
+        // becomes 0.
+        const T b = bias && !plain ? bias[channel] : T(0);
 #pragma unroll
-                for (int j = 0; j < Tl::TN; ++j) acc[i][j] += b;
-            }
-            activate_short(acc[i], p.act, p0, p1);
-        }
+        for (int j = 0; j < Tl::TN; ++j) acc[i][j] += b;
+        if (!plain) activate_short(acc[i], p.act, p0, p1);
         T *to = d + channel * plane;
         if (vectors) {
 #pragma unroll

@@ -38,13 +38,15 @@ WW_INLINE void matmul_finish(typename Tl::T (&acc)[Tl::TM][Tl::TN], const typena
     const unsigned row = row0 + place.row, column = column0 + place.column;
     const bool plain = p.splits > 1;
     const bool vectors = p.flags & VECTOR_D;
+    const T scale = plain ? T(1) : alpha;
 #pragma unroll
     for (int i = 0; i < Tl::TM; ++i) {
         const unsigned r = row + Place<Tl>::row_offset(i);
         if (r >= p.m) continue;
-        if (!plain) {
+        // Always multiplied, so that no store of vectors says in which registers the sums are kept.
 #pragma unroll
-            for (int j = 0; j < Tl::TN; ++j) acc[i][j] *= alpha;
+        for (int j = 0; j < Tl::TN; ++j) acc[i][j] *= scale;
+        if (!plain) {
             if (c) {
                 const T *cr = c + r * p.c_row.get();
 #pragma unroll
@@ -65,7 +67,7 @@ WW_INLINE void matmul_finish(typename Tl::T (&acc)[Tl::TM][Tl::TN], const typena
         T *dr = d + r * p.ldd.get() + column;
 #pragma unroll
         for (int g = 0; g < Tl::TN / VEC; ++g) {
-            const int at = g * 8 * VEC;
+            const int at = Place<Tl>::column_offset(g * VEC);
             if (vectors && column + at + VEC <= p.n) {
                 store_vector(dr + at, &acc[i][g * VEC]);
             } else {
@@ -85,27 +87,52 @@ WW_INLINE void matmul_finish(typename Tl::T (&acc)[Tl::TM][Tl::TN], const typena
     }
 }
 
+// What a block computes: the tile at (row, column) of one product of the batch, summed over [k_begin, k_end).
+template <class Tl> struct MatmulBlock {
+    unsigned row, column, split, batch, k_begin, k_end;
+    long long offset_a, offset_b, offset_c;
+
+    WW_INLINE MatmulBlock(const Matmul &p, unsigned block) {
+        const unsigned tiles_m = (p.m + Tl::BM - 1) / Tl::BM, tiles_n = (p.n + Tl::BN - 1) / Tl::BN, tiles = tiles_m * tiles_n;
+        unsigned at = block / tiles, tm, tn;
+        raster(block % tiles, tiles_m, tiles_n, tm, tn);
+        row = tm * Tl::BM;
+        column = tn * Tl::BN;
+        split = at % p.splits;
+        batch = at / p.splits;
+        batch_offsets(p.batch, batch, offset_a, offset_b, offset_c);
+        k_begin = split * p.split_k;
+        k_end = p.k - k_begin < p.split_k ? p.k : k_begin + p.split_k;
+    }
+
+    template <class Load> WW_INLINE void load_a(Load &load, const typename Tl::T *a, const Matmul &p) const {
+        load.init(a + offset_a, p.lda.get(), !(p.flags & TRANS_A), p.flags & VECTOR_A, row, p.m, k_begin, k_end);
+    }
+
+    template <class Load> WW_INLINE void load_b(Load &load, const typename Tl::T *b, const Matmul &p) const {
+        load.init(b + offset_b, p.ldb.get(), p.flags & TRANS_B, p.flags & VECTOR_B, column, p.n, k_begin, k_end);
+    }
+
+    // K tiles of the block.
+    WW_INLINE int depth() const { return (int)((k_end - k_begin + Tl::BK - 1) / Tl::BK); }
+
+    WW_INLINE long long offset_d(const Matmul &p) const { return batch * p.d_batch.get() + split * p.d_split.get(); }
+};
+
 template <class Tl>
 WW_INLINE void matmul_tile(const typename Tl::T *a, const typename Tl::T *b, const typename Tl::T *c, const typename Tl::T *bias,
                            typename Tl::T *d, typename Tl::T alpha, typename Tl::T beta, typename Tl::T p0,
                            typename Tl::T p1, const Matmul &p, unsigned block) {
     using T = typename Tl::T;
     __shared__ __align__(16) T shared[Tl::SHARED];
-    const unsigned tiles_m = (p.m + Tl::BM - 1) / Tl::BM, tiles_n = (p.n + Tl::BN - 1) / Tl::BN, tiles = tiles_m * tiles_n;
-    unsigned at = block / tiles, tm, tn;
-    raster(block % tiles, tiles_m, tiles_n, tm, tn);
-    const unsigned split = at % p.splits, batch = at / p.splits;
-    long long offset_a, offset_b, offset_c;
-    batch_offsets(p.batch, batch, offset_a, offset_b, offset_c);
-    const unsigned k_begin = split * p.split_k, k_end = p.k - k_begin < p.split_k ? p.k : k_begin + p.split_k;
+    const MatmulBlock<Tl> at(p, block);
     MatrixLoader<T, Tl::BM, Tl::BK, Tl::THREADS> load_a;
     MatrixLoader<T, Tl::BN, Tl::BK, Tl::THREADS> load_b;
-    load_a.init(a + offset_a, p.lda.get(), !(p.flags & TRANS_A), p.flags & VECTOR_A, tm * Tl::BM, p.m, k_begin, k_end);
-    load_b.init(b + offset_b, p.ldb.get(), p.flags & TRANS_B, p.flags & VECTOR_B, tn * Tl::BN, p.n, k_begin, k_end);
+    at.load_a(load_a, a, p);
+    at.load_b(load_b, b, p);
     T acc[Tl::TM][Tl::TN];
-    multiply_tiles<Tl>(acc, shared, load_a, load_b, (int)((k_end - k_begin + Tl::BK - 1) / Tl::BK));
-    matmul_finish<Tl>(acc, c ? c + offset_c : c, bias, d + batch * p.d_batch.get() + split * p.d_split.get(), alpha, beta, p0, p1, p,
-                      tm * Tl::BM, tn * Tl::BN);
+    multiply_tiles<Tl>(acc, shared, load_a, load_b, at.depth());
+    matmul_finish<Tl>(acc, c ? c + at.offset_c : c, bias, d + at.offset_d(p), alpha, beta, p0, p1, p, at.row, at.column);
 }
 
 #define MATMUL_ARGS(T) const T *a, const T *b, const T *c, const T *bias, T *d, T alpha, T beta, T p0, T p1, Matmul p

@@ -207,9 +207,13 @@ WW_INLINE void multiply(typename Tl::T (&acc)[Tl::TM][Tl::TN], const typename Tl
             read_fragment<T, Tl::TN>(fb[now ^ 1], b + (k + 1) * Tl::PITCH_B, 8 * Tl::VEC);
         }
 #pragma unroll
-        for (int i = 0; i < Tl::TM; ++i)
+        for (int j = 0; j < Tl::TN; ++j)
 #pragma unroll
-            for (int j = 0; j < Tl::TN; ++j) acc[i][j] = ww_fma(fa[now][i], fb[now][j], acc[i][j]);
+            for (int i = 0; i < Tl::TM; ++i) {
+                // There and back, so that each multiply-add shares an operand with the one before it.
+                const int at = j & 1 ? Tl::TM - 1 - i : i;
+                acc[at][j] = ww_fma(fa[now][at], fb[now][j], acc[at][j]);
+            }
     }
 }
 
