@@ -75,4 +75,23 @@ const halves = [60, 120, 190, 250].flatMap((n) => [{}, { transA: true }, { trans
   product(`halves ${Object.keys(options).join(' ')}`.trim(), [120, 70, n], { options, dtypes: ['float16', 'bfloat16'] })))
   .concat(product('halves, float32 results', [120, 300, 130], { options: { outputType: 'float32' }, dtypes: ['float16', 'bfloat16'] }));
 
-export const cases = [...three, ...guarded, ...one, ...halves];
+/** float64: each tile, operand order and end; whole, odd and short sums; operands that tensor maps cannot read in place. */
+const transposes = [{}, { transA: true }, { transB: true }, { transA: true, transB: true }];
+const double = (name, sizes, extra) => product(name, sizes, { dtypes: ['float64'], ...extra });
+const sums = (m, n) => ({ c: { dims: [m, n], fill: 'uniform' }, bias: { dims: [m, 1], fill: 'uniform' } });
+export const doubles = [
+  ...transposes.flatMap((options) => [
+    double(`doubles ${Object.keys(options).join(' ')}`, [250, 34, 252], { options }),
+    double(`doubles, odd ${Object.keys(options).join(' ')}`, [255, 135, 253], { options: { ...options, activation: 'relu' }, named: { bias: { dims: [253], fill: 'uniform' } } }),
+    double(`doubles, small ${Object.keys(options).join(' ')}`, [62, 18, 60], { options: { ...options, activation: 'tanh' }, named: sums(62, 60) }),
+    double(`doubles, smaller ${Object.keys(options).join(' ')}`, [29, 33, 31], { options: { ...options, alpha: -0.75, beta: 0.5 }, named: sums(29, 31) }),
+  ]),
+  double('doubles, all of the end', [126, 40, 128], end(126, 128)),
+  double('doubles, one term', [120, 1, 128]),
+  double('doubles, long sums', [33, 1030, 34], { options: { transA: true, alpha: 2 } }),
+  double('doubles, a batch', [127, 20, 120], { batch: [3] }),
+  double('doubles, a batch by one B', [256, 21, 250], { batch: [2], one: 'b', options: { transA: true } }),
+  double('doubles, one A by a batch', [120, 150, 127], { batch: [2], one: 'a', options: { transB: true } }),
+];
+
+export const cases = [...three, ...guarded, ...one, ...halves, ...doubles];

@@ -5,7 +5,7 @@ use super::super::cast;
 use super::super::operands::{device_optional, device_view};
 use super::super::tile::{Card, Choice, STEP, Tile, Work, choose, split_evenly};
 use super::super::{Call, OpSpec, Precision};
-use super::{BatchAxis, LARGEST, Product, factor, half, split};
+use super::{BatchAxis, LARGEST, Product, double, factor, half, split};
 use crate::driver::DevicePtr;
 use crate::dtype::DType;
 use crate::kernels::{Arg, Launcher, float_arg, grid_x, linear};
@@ -37,7 +37,7 @@ const LARGE_B: u32 = 32;
 const BIAS_ROWS: u32 = 64;
 
 /// Axes of a batch that the kernels take.
-const BATCH_AXES: usize = 6;
+pub const BATCH_AXES: usize = 6;
 
 /// What a plan depends on besides the product.
 #[derive(Debug, Clone, Copy)]
@@ -61,13 +61,14 @@ struct Plan {
 }
 
 /// The kernel, its grid but for splits and batch, and how sums are split.
-struct Form {
-    kernel: String,
-    blocks: usize,
-    threads: u32,
-    splits: usize,
-    skinny: bool,
-    large_b: bool,
+pub struct Form {
+    pub kernel: String,
+    pub blocks: usize,
+    pub threads: u32,
+    pub splits: usize,
+    /// Whether vectors are read in whichever order an operand lies, or across k alone.
+    pub either_way: bool,
+    pub large_b: bool,
 }
 
 /// One side has at most as many rows as the narrow kernels take.
@@ -89,7 +90,7 @@ fn skinny(product: &Product, setting: Setting) -> Option<Form> {
     let blocks = rows.div_ceil(per_block);
     let room = 4 * setting.card.multiprocessors as usize / (blocks * product.batch_count());
     let splits = room.min(k / least).clamp(1, 256);
-    Some(Form { kernel: format!("{name}{wide}"), blocks, threads: 256, splits, skinny: true, large_b })
+    Some(Form { kernel: format!("{name}{wide}"), blocks, threads: 256, splits, either_way: true, large_b })
 }
 
 pub fn choice(product: &Product, setting: Setting) -> Choice {
@@ -99,12 +100,14 @@ pub fn choice(product: &Product, setting: Setting) -> Choice {
     choose(tiles, &work, &setting.card)
 }
 
+/// Whether the product is one for the narrow kernels.
+pub fn is_narrow(product: &Product, setting: Setting) -> bool {
+    skinny(product, setting).is_some()
+}
+
 /// The route over tensor cores where it may be the faster one.
 pub fn tensor_plan(product: &Product, setting: Setting, precision: Precision) -> Option<split::Plan> {
-    if skinny(product, setting).is_some() {
-        return None;
-    }
-    split::plan(product, setting, precision)
+    split::plan(product, setting, precision).filter(|_| !is_narrow(product, setting))
 }
 
 fn tiled(product: &Product, setting: Setting) -> Form {
@@ -116,7 +119,7 @@ fn tiled(product: &Product, setting: Setting) -> Form {
         blocks: m.div_ceil(tile.rows) * n.div_ceil(tile.columns),
         threads: tile.threads,
         splits: choice.splits,
-        skinny: false,
+        either_way: false,
         large_b: false,
     }
 }
@@ -145,9 +148,8 @@ fn flags(product: &Product, setting: Setting, form: &Form, splits: usize) -> u32
     let whole = |pitch: usize, step: fn(&BatchAxis) -> usize| {
         pitch.is_multiple_of(vector) && product.batch.iter().all(|axis| step(axis).is_multiple_of(vector))
     };
-    // The narrow kernels read their large operand by vectors whichever way it lies.
-    let along_a = form.skinny || product.transposed_a;
-    let along_b = form.skinny || !product.transposed_b;
+    let along_a = form.either_way || product.transposed_a;
+    let along_b = form.either_way || !product.transposed_b;
     let vector_a = setting.aligned[0] && along_a && whole(product.pitch_a, |axis| axis.a);
     let vector_b = setting.aligned[1] && along_b && whole(product.pitch_b, |axis| axis.b);
     let vector_d = (setting.aligned[2] || splits > 1) && product.n.is_multiple_of(vector);
@@ -166,7 +168,7 @@ fn flags(product: &Product, setting: Setting, form: &Form, splits: usize) -> u32
 }
 
 /// `struct Matmul` of kernels/gemm.cu.
-fn pack(product: &Product, setting: Setting, form: &Form, splits: usize, terms: usize) -> Vec<u32> {
+pub fn pack(product: &Product, setting: Setting, form: &Form, splits: usize, terms: usize) -> Vec<u32> {
     let Product { m, n, k, .. } = *product;
     let batch = product.batch_count();
     let flags = flags(product, setting, form, splits);
@@ -303,7 +305,6 @@ fn run_widened(
 /// The product of float32 or float64.
 fn run_wide(call: &Call, job: &Job) -> Result<()> {
     let Job { launcher, product, at, types: (dtype, _), alpha, beta, activation, .. } = job;
-    let elements = call.output().size();
     let setting = Setting {
         size: dtype.size(),
         aligned: [at.a, at.b, at.d].map(|ptr| ptr.0 % 16 == 0),
@@ -312,6 +313,9 @@ fn run_wide(call: &Call, job: &Job) -> Result<()> {
     };
     let [p0, p1] = activation.arguments(*dtype);
     let factors = [float_arg(*dtype, *alpha), float_arg(*dtype, *beta), p0, p1];
+    if double::run(job, setting, &factors)? {
+        return Ok(());
+    }
     if let Some(split) = tensor_plan(product, setting, job.precision) {
         let forms = split.forms(&job.views);
         if split.time(&forms) < choice(product, setting).time
@@ -321,23 +325,33 @@ fn run_wide(call: &Call, job: &Job) -> Result<()> {
         }
     }
     let plan = plan(call.spec, product, setting)?;
-    let tail = [&factors[..], &[Arg::Block(&plan.words)]].concat();
-    let launch = |d: DevicePtr| {
-        let arguments = [&[at.a, at.b, at.c, at.bias, d].map(Arg::Ptr)[..], &tail[..]].concat();
+    add_parts(job, plan.splits, &plan.words, &factors, |d| {
+        let pointers = [at.a, at.b, at.c, at.bias, d].map(Arg::Ptr);
+        let arguments = [&pointers[..], &factors[..], &[Arg::Block(&plan.words)]].concat();
         let kernel = format!("matmul_{}_{}", dtype.suffix(), plan.kernel);
         launcher.launch(&kernel, grid_x(plan.blocks, plan.threads, 0)?, &arguments)
-    };
-    if plan.splits == 1 {
+    })
+}
+
+/// A launch to the result's address; to a workspace where sums are split, whose parts another launch adds.
+pub fn add_parts(
+    job: &Job,
+    splits: usize,
+    words: &[u32],
+    factors: &[Arg],
+    launch: impl FnOnce(DevicePtr) -> Result<()>,
+) -> Result<()> {
+    let Job { launcher, at, types: (dtype, _), .. } = job;
+    if splits == 1 {
         return launch(at.d);
     }
-    let partial = launcher.scratch(plan.splits * elements * dtype.size())?;
+    let elements = size_of(&job.product.dims);
+    let partial = launcher.scratch(splits * elements * dtype.size())?;
     launch(partial.ptr())?;
-    let arguments = [&[partial.ptr(), at.c, at.bias, at.d].map(Arg::Ptr)[..], &tail[..]].concat();
-    launcher.launch(
-        &format!("matmul_{}_reduce", dtype.suffix()),
-        linear(elements as u64, 256, 1)?,
-        &arguments,
-    )
+    let pointers = [partial.ptr(), at.c, at.bias, at.d].map(Arg::Ptr);
+    let arguments = [&pointers[..], factors, &[Arg::Block(words)]].concat();
+    let grid = linear(elements as u64, 256, 1)?;
+    launcher.launch(&format!("matmul_{}_reduce", dtype.suffix()), grid, &arguments)
 }
 
 #[cfg(test)]

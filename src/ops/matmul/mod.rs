@@ -2,6 +2,7 @@
 
 mod cpu;
 mod cuda;
+mod double;
 mod half;
 mod split;
 
