@@ -13,7 +13,10 @@ const NOT_TAKEN = {
     median_f32_tile: 'rows beyond those that registers hold need more than 64 KiB of shared memory',
     median_f64_tile: 'rows beyond those that registers hold need more than 64 KiB of shared memory',
   },
-  80: {},
+  80: {
+    matmul_f64_32x32: 'gemm_double has it on tensor cores',
+    matmul_f64_64x64: 'gemm_double has it on tensor cores',
+  },
   90: {},
 };
 

@@ -147,7 +147,7 @@ MATMUL_TILE(matmul_f32_64x64, 4, float, 64, 64, 8, 4)
 MATMUL_TILE(matmul_f32_32x32, 8, float, 32, 32, 4, 4)
 // From 8.0 on gemm_double.cu has these.
 #if __CUDA_ARCH__ < 800
-MATMUL_TILE(matmul_f64_64x64, 3, double, 64, 64, 8, 4)
+MATMUL_TILE(matmul_f64_64x64, 2, double, 64, 64, 8, 4)
 MATMUL_TILE(matmul_f64_32x32, 6, double, 32, 32, 4, 4)
 #endif
 MATMUL_SKINNY(float, f32, 1, 4, 3)

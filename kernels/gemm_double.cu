@@ -2,11 +2,11 @@
 // Products d = act(alpha * op(a) op(b) + beta * c + bias) of float64 on the tensor cores, batched as in gemm.cu, whose
 // matmul_f64_reduce adds the splits. Each sum is one FMA chain in ascending k.
 // matmul_f64_mma_*: any layout, 16-byte copies where flags say so, in whichever order an operand lies. A block a tile and
-// split, 256 threads (64x64) or 128 (32x32); dynamic shared memory 3 * (rows + columns) * 160 bytes.
-// matmul_f64_tma_128x128_*: names end in how a and b are stored, n as they are multiplied, t transposed. 384 threads, grid.x
-// = min(tiles * splits, multiprocessors), dynamic shared memory 6 * 32768 + 1024 bytes. Tensor maps with 128-byte swizzle: an
-// operand whose k is contiguous has dims (k, rows, matrices) and boxes (16, 128, 1), the other kind dims (rows, k, matrices)
-// and boxes (16, 16, 1). The batch's strides of a and b are in matrices. c must not be d.
+// split, 256 threads (64x64) or 128 (32x32); dynamic shared memory 3 or 4 * (rows + columns) * 160 bytes.
+// matmul_f64_tma_*: names end in how a and b are stored, n as they are multiplied, t transposed. 384 threads, grid.x
+// = min(tiles * splits, multiprocessors), dynamic shared memory 193 KiB. Tensor maps with 128-byte swizzle: an operand whose
+// k is contiguous has dims (k, rows, matrices) and boxes (16, tile rows, 1), the other kind dims (rows, k, matrices) and boxes
+// (16, 16, 1). The batch's strides of a and b are in matrices. c must not be d.
 // matmul_f64_pad: rows copied to rows of `pitch`, a multiple of 2; a warp a row, 256 threads.
 #include "common/double_tile.cuh"
 #if __CUDA_ARCH__ >= 900
@@ -19,18 +19,22 @@
     }
 
 DOUBLE_TILE(matmul_f64_mma_64x64, 2, 64, 64, 32, 16, 3)
-DOUBLE_TILE(matmul_f64_mma_32x32, 4, 32, 32, 16, 16, 3)
+DOUBLE_TILE(matmul_f64_mma_32x32, 4, 32, 32, 16, 16, 4)
 
 #if __CUDA_ARCH__ >= 900
-#define DOUBLE_RING(NAME, KA, KB)                                                                                          \
+#define DOUBLE_RING(NAME, ...)                                                                                             \
     extern "C" __global__ void __launch_bounds__(384, 1) NAME(RING_ARGS) {                                                 \
-        ring_matmul<KA, KB>(map_a, map_b, c, bias, d, alpha, beta, p0, p1, p);                                             \
+        ring_matmul<RingTile<__VA_ARGS__>>(map_a, map_b, c, bias, d, alpha, beta, p0, p1, p);                              \
     }
 
-DOUBLE_RING(matmul_f64_tma_128x128_nn, true, false)
-DOUBLE_RING(matmul_f64_tma_128x128_nt, true, true)
-DOUBLE_RING(matmul_f64_tma_128x128_tn, false, false)
-DOUBLE_RING(matmul_f64_tma_128x128_tt, false, true)
+#define DOUBLE_RINGS(BN)                                                                                                   \
+    DOUBLE_RING(matmul_f64_tma_128x##BN##_nn, BN, true, false)                                                             \
+    DOUBLE_RING(matmul_f64_tma_128x##BN##_nt, BN, true, true)                                                              \
+    DOUBLE_RING(matmul_f64_tma_128x##BN##_tn, BN, false, false)                                                            \
+    DOUBLE_RING(matmul_f64_tma_128x##BN##_tt, BN, false, true)
+
+DOUBLE_RINGS(128)
+DOUBLE_RINGS(64)
 
 extern "C" __global__ void __launch_bounds__(256) matmul_f64_pad(const double *from, double *to, unsigned rows, unsigned columns, unsigned pitch) {
     const unsigned row = blockIdx.x * 8 + (threadIdx.x >> 5);

@@ -83,6 +83,7 @@ export const doubles = [
   ...transposes.flatMap((options) => [
     double(`doubles ${Object.keys(options).join(' ')}`, [250, 34, 252], { options }),
     double(`doubles, odd ${Object.keys(options).join(' ')}`, [255, 135, 253], { options: { ...options, activation: 'relu' }, named: { bias: { dims: [253], fill: 'uniform' } } }),
+    double(`doubles, narrow ${Object.keys(options).join(' ')}`, [128, 50, 62], { options: { ...options, alpha: 3 } }),
     double(`doubles, small ${Object.keys(options).join(' ')}`, [62, 18, 60], { options: { ...options, activation: 'tanh' }, named: sums(62, 60) }),
     double(`doubles, smaller ${Object.keys(options).join(' ')}`, [29, 33, 31], { options: { ...options, alpha: -0.75, beta: 0.5 }, named: sums(29, 31) }),
   ]),

@@ -5,9 +5,11 @@
 #include "double.cuh"
 #include "hopper.cuh"
 
-template <bool KA_, bool KB_> struct RingTile {
+template <int BN_, bool KA_, bool KB_> struct RingTile {
     using T = double;
-    static constexpr int BM = 128, BN = 128, BK = 16, STAGES = 6, WARP_M = 64, WARP_N = 32, WARPS_N = BN / WARP_N, WARPS = 8;
+    static constexpr int BM = 128, BN = BN_, BK = 16, WARP_M = BN / 2, WARP_N = 32, WARPS_N = BN / WARP_N, WARPS = 8;
+    // All together 192 KiB.
+    static constexpr int STAGES = 1536 / (BM + BN);
     static constexpr bool KA = KA_, KB = KB_;
     // 8 of k go into one instruction.
     static constexpr int Q = 2, TM = WARP_M / 8, TN = WARP_N / 4;
@@ -18,8 +20,8 @@ template <bool KA_, bool KB_> struct RingTile {
 
 // A lane's rows g and g + 8 of an instruction, and its columns, are those of the tile that keep its reads from meeting a bank
 // twice: neighbours where k is contiguous, four apart in a panel.
-template <bool A, bool B> struct Place<RingTile<A, B>> {
-    using Tl = RingTile<A, B>;
+template <int N, bool A, bool B> struct Place<RingTile<N, A, B>> {
+    using Tl = RingTile<N, A, B>;
     int row, column;
     WW_INLINE Place() {
         const int lane = threadIdx.x & 31, warp = (threadIdx.x >> 5) - Tl::FIRST, g = lane >> 2, t = lane & 3;
@@ -164,10 +166,9 @@ template <class Tl> WW_INLINE void ring_sum(double (&acc)[Tl::TM][Tl::TN], const
     const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b, const double *c, const double *bias, double *d, \
         double alpha, double beta, double p0, double p1, const __grid_constant__ Matmul p
 
-template <bool KA, bool KB>
+template <class Tl>
 WW_INLINE void ring_matmul(const TensorMap &map_a, const TensorMap &map_b, const double *c, const double *bias, double *d, double alpha,
                            double beta, double p0, double p1, const Matmul &p) {
-    using Tl = RingTile<KA, KB>;
     extern __shared__ unsigned char dynamic[];
     __shared__ unsigned long long barriers[2 * Tl::STAGES];
     const Ring<Tl> ring(dynamic, barriers);

@@ -10,6 +10,12 @@ constexpr int DOUBLE_PAD = 4;
 template <int BM_, int BN_, int WM_, int WN_, int STAGES_> struct DoubleTile {
     using T = double;
     static constexpr int BM = BM_, BN = BN_, BK = 16, STAGES = STAGES_;
+    // 4 Q of k go into one instruction; sm_80 has 4 alone.
+#if __CUDA_ARCH__ >= 900
+    static constexpr int Q = 2;
+#else
+    static constexpr int Q = 1;
+#endif
     static constexpr int WARP_M = WM_, WARP_N = WN_, WARPS_N = BN / WARP_N, THREADS = BM / WARP_M * WARPS_N * 32;
     // Outputs of a thread: 2 x 2 of each 16 x 8.
     static constexpr int TM = WARP_M / 8, TN = WARP_N / 4;
@@ -86,30 +92,35 @@ template <int MN, int BK> struct DoubleSteps {
     }
 };
 
-// What a warp multiplies at once: 4 of k by WARP_M rows and WARP_N columns.
+// What a warp multiplies at once: 4 Q of k by WARP_M rows and WARP_N columns.
 template <class Tl> struct DoublePart {
-    double a[Tl::TM / 2][2], b[Tl::TN / 2][1];
+    static constexpr int Q = Tl::Q;
+    double a[Tl::TM / 2][2 * Q], b[Tl::TN / 2][Q];
 
     WW_INLINE void read(unsigned tile, const DoubleSteps<Tl::BM, Tl::BK> &of_a, const DoubleSteps<Tl::BN, Tl::BK> &of_b, int step) {
-        const unsigned at_a = tile + of_a.first + step * of_a.k, at_b = tile + Tl::BYTES_A + of_b.first + step * of_b.k;
 #pragma unroll
-        for (int i = 0; i < Tl::TM; ++i) a[i / 2][i % 2] = shared_load(at_a + i * of_a.rows);
+        for (int q = 0; q < Q; ++q) {
+            const int k = step * Q + q;
+            const unsigned at_a = tile + of_a.first + k * of_a.k, at_b = tile + Tl::BYTES_A + of_b.first + k * of_b.k;
 #pragma unroll
-        for (int j = 0; j < Tl::TN / 2; ++j) b[j][0] = shared_load(at_b + j * of_b.rows);
+            for (int i = 0; i < Tl::TM; ++i) a[i / 2][2 * q + i % 2] = shared_load(at_a + i * of_a.rows);
+#pragma unroll
+            for (int j = 0; j < Tl::TN / 2; ++j) b[j][q] = shared_load(at_b + j * of_b.rows);
+        }
     }
 
     WW_INLINE void multiply(double (&acc)[Tl::TM][Tl::TN]) const {
 #pragma unroll
         for (int i = 0; i < Tl::TM; i += 2)
 #pragma unroll
-            for (int j = 0; j < Tl::TN; j += 2) mma_f64<1>(acc[i][j], acc[i][j + 1], acc[i + 1][j], acc[i + 1][j + 1], a[i / 2], b[j / 2]);
+            for (int j = 0; j < Tl::TN; j += 2) mma_f64<Q>(acc[i][j], acc[i][j + 1], acc[i + 1][j], acc[i + 1][j + 1], a[i / 2], b[j / 2]);
     }
 };
 
 // Multiplies `tiles` K tiles that the loaders bring in order; the next fragments are read while some are multiplied.
 template <class Tl, class LoadA, class LoadB>
 WW_INLINE void double_tiles(double (&acc)[Tl::TM][Tl::TN], unsigned begin, LoadA &load_a, LoadB &load_b, int tiles) {
-    constexpr int STEPS = Tl::BK / 4;
+    constexpr int STEPS = Tl::BK / (4 * Tl::Q);
     const int warp = threadIdx.x >> 5;
     const DoubleSteps<Tl::BM, Tl::BK> of_a(load_a.along_k, warp / Tl::WARPS_N * Tl::WARP_M);
     const DoubleSteps<Tl::BN, Tl::BK> of_b(load_b.along_k, warp % Tl::WARPS_N * Tl::WARP_N);

@@ -42,7 +42,7 @@ fn launch(plan: &Plan, job: &Job, factors: &[Arg; 4], maps: Option<&Maps>) -> Re
 }
 
 /// `None` where the device lacks the memory, or its driver the tensor maps.
-fn mapped(job: &Job, operands: &[Operand; 2]) -> Result<Option<Maps>> {
+fn mapped(job: &Job, operands: &[(Operand, usize); 2]) -> Result<Option<Maps>> {
     let [a, b] = operands;
     match (map(job.launcher, a, job.at.a), map(job.launcher, b, job.at.b)) {
         (Ok(Some((map_a, room_a))), Ok(Some((map_b, room_b)))) => {
@@ -56,13 +56,18 @@ fn mapped(job: &Job, operands: &[Operand; 2]) -> Result<Option<Maps>> {
 }
 
 /// The map of an operand, copied to padded lines where it has to be.
-fn map(launcher: &Launcher, operand: &Operand, ptr: DevicePtr) -> Result<Option<(TensorMap, Option<DeviceBuffer>)>> {
+fn map(
+    launcher: &Launcher,
+    (operand, tile_rows): &(Operand, usize),
+    ptr: DevicePtr,
+) -> Result<Option<(TensorMap, Option<DeviceBuffer>)>> {
     let bytes = 8 * operand.all_lines() * operand.pitch();
     let room = operand.padded.then(|| launcher.scratch(bytes)).transpose()?;
     let dims = [operand.columns, operand.lines, operand.matrices];
     let at = room.as_ref().map_or(ptr, DeviceBuffer::ptr);
     let context = launcher.core().context();
-    let Some(map) = TensorMap::doubles(context, at, dims, operand.pitch(), operand.box_lines())? else {
+    let Some(map) = TensorMap::doubles(context, at, dims, operand.pitch(), operand.box_lines(*tile_rows))?
+    else {
         return Ok(None);
     };
     if let Some(room) = &room {

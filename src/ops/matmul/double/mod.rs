@@ -9,25 +9,33 @@ use super::super::tile::{BANDWIDTH, Choice, LAUNCH, STEP, Tile, Work, choose, sp
 use super::cuda::{BATCH_AXES, Form, Setting, is_narrow, pack};
 use super::{BatchAxis, LARGEST, Product};
 
-/// Tiles of any operands.
+/// Tiles of any operands, fitted with the others to times of an H200.
 #[rustfmt::skip]
 const TILES: &[Tile] = &[
-    Tile { name: "mma_64x64", rows: 64, columns: 64, threads: 256, resident: 2, peak: 0.21, half: 0.4 },
-    Tile { name: "mma_32x32", rows: 32, columns: 32, threads: 128, resident: 4, peak: 0.17, half: 1.5 },
+    Tile { name: "mma_64x64", rows: 64, columns: 64, threads: 256, resident: 2, peak: 0.224, half: 0.31 },
+    Tile { name: "mma_32x32", rows: 32, columns: 32, threads: 128, resident: 2, peak: 0.65, half: 7.5 },
 ];
 
 /// Tiles of compute capability 9.0, which tensor maps bring.
 #[rustfmt::skip]
 const RING: &[Tile] = &[
-    Tile { name: "tma_128x128", rows: 128, columns: 128, threads: 384, resident: 1, peak: 0.225, half: 0.02 },
+    Tile { name: "tma_128x128", rows: 128, columns: 128, threads: 384, resident: 1, peak: 0.2325, half: 0.02 },
+    Tile { name: "tma_128x64", rows: 128, columns: 64, threads: 384, resident: 1, peak: 0.2285, half: 0.02 },
 ];
 
-/// Slots and bytes of a row's 16 of k, with which shared memory holds a tile's operands, and bytes beside them.
-const TILE_SHARED: (usize, usize, usize) = (3, 160, 0);
-const RING_SHARED: (usize, usize, usize) = (6, 128, 1024);
+/// Dynamic shared memory of a tile: slots of 16 of k.
+fn shared(tile: &Tile) -> u32 {
+    match tile.name {
+        "mma_64x64" => 3 * 128 * 160,
+        "mma_32x32" => 4 * 64 * 160,
+        _ => 193 << 10,
+    }
+}
 
 /// Share of the bandwidth that a padding copy reaches.
 const PADDING: f64 = 0.6;
+/// How much longer tiles take that are copied element by element.
+const SCATTERED: f64 = 1.4;
 
 /// A or B as a tensor map sees it: `matrices` of `lines` lines of `columns` elements.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,7 +50,13 @@ struct Operand {
 }
 
 impl Operand {
-    fn new(rows: usize, k: usize, across: bool, steps: impl Iterator<Item = (usize, usize)>, aligned: bool) -> Operand {
+    fn new(
+        rows: usize,
+        k: usize,
+        across: bool,
+        steps: impl Iterator<Item = (usize, usize)>,
+        aligned: bool,
+    ) -> Operand {
         let (lines, columns) = if across { (k, rows) } else { (rows, k) };
         let last: usize = steps.map(|(size, step)| (size - 1) * step).sum();
         Operand { lines, columns, matrices: 1 + last, across, padded: !aligned || !columns.is_multiple_of(2) }
@@ -58,8 +72,8 @@ impl Operand {
     }
 
     /// Lines of a box of the copy engine, which is 16 elements wide.
-    fn box_lines(&self) -> u32 {
-        if self.across { 16 } else { 128 }
+    fn box_lines(&self, tile_rows: usize) -> u32 {
+        if self.across { 16 } else { tile_rows as u32 }
     }
 
     fn is_within_limits(&self) -> bool {
@@ -83,8 +97,8 @@ struct Plan {
     shared: u32,
     splits: usize,
     words: Vec<u32>,
-    /// Operands of tensor maps, where the kernel takes those.
-    maps: Option<[Operand; 2]>,
+    /// Operands of tensor maps with the tile's rows of each, where the kernel takes those.
+    maps: Option<[(Operand, usize); 2]>,
 }
 
 /// The plan of a product that has elements, for kernels of that level; `None` where this route does not take it.
@@ -99,14 +113,17 @@ fn plan(product: &Product, setting: Setting, level: u32) -> Option<Plan> {
     let tile = choose(TILES, &work, setting.multiprocessors);
     let ring = choose(RING, &work, setting.multiprocessors);
     let maps = if level == 90 { maps(product, setting, &ring) } else { None };
-    let maps = maps.filter(|[a, b]| ring.time + a.time() + b.time() < tile.time);
+    let maps = maps.filter(|[a, b]| {
+        let scattered = if a.padded || b.padded { SCATTERED } else { 1.0 };
+        ring.time + a.time() + b.time() < tile.time * scattered
+    });
     Some(match maps {
         Some(maps) => with_maps(product, setting, ring, maps),
-        None => planned(product, setting, tile, TILE_SHARED),
+        None => planned(product, setting, tile),
     })
 }
 
-fn planned(product: &Product, setting: Setting, choice: Choice, shared: (usize, usize, usize)) -> Plan {
+fn planned(product: &Product, setting: Setting, choice: Choice) -> Plan {
     let Choice { tile, splits, .. } = choice;
     let (steps, splits) = split_evenly(product.k.div_ceil(STEP), splits);
     let terms = if splits == 1 { product.k.max(1) } else { steps * STEP };
@@ -120,10 +137,9 @@ fn planned(product: &Product, setting: Setting, choice: Choice, shared: (usize, 
         large_b: false,
     };
     let words = pack(product, setting, &form, splits, terms);
-    let (slots, row, beside) = shared;
     Plan {
         blocks: (tiles * splits) as u64 * product.batch_count() as u64,
-        shared: (slots * row * (tile.rows + tile.columns) + beside) as u32,
+        shared: shared(tile),
         kernel: form.kernel,
         threads: form.threads,
         splits,
@@ -150,12 +166,18 @@ fn maps(product: &Product, setting: Setting, choice: &Choice) -> Option<[Operand
 /// The batch with steps of a and b in matrices.
 fn in_matrices(product: &Product) -> Vec<BatchAxis> {
     let Product { m, n, k, .. } = *product;
-    product.batch.iter().map(|axis| BatchAxis { a: axis.a / (m * k), b: axis.b / (k * n), ..axis.clone() }).collect()
+    product
+        .batch
+        .iter()
+        .map(|axis| BatchAxis { a: axis.a / (m * k), b: axis.b / (k * n), ..axis.clone() })
+        .collect()
 }
 
 fn with_maps(product: &Product, setting: Setting, choice: Choice, maps: [Operand; 2]) -> Plan {
     let walked = Product { batch: in_matrices(product), ..product.clone() };
-    let plan = planned(&walked, setting, choice, RING_SHARED);
+    let [a, b] = maps;
+    let maps = [(a, choice.tile.rows), (b, choice.tile.columns)];
+    let plan = planned(&walked, setting, choice);
     let stored = |transposed: bool| if transposed { 't' } else { 'n' };
     Plan {
         kernel: format!("{}_{}{}", plan.kernel, stored(product.transposed_a), stored(product.transposed_b)),
