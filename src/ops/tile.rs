@@ -135,7 +135,7 @@ pub const STEP: usize = 16;
 /// Microseconds of a launch.
 pub const LAUNCH: f64 = 2.5;
 /// Bytes that an H200 moves in a microsecond.
-const BANDWIDTH: f64 = 6e6;
+pub const BANDWIDTH: f64 = 6e6;
 
 const SPLITS: &[usize] = &[1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256];
 /// Microseconds that adding the parts takes beside moving them: once, and for each part.

@@ -110,8 +110,8 @@ fn plan(product: &Product, setting: Setting, level: u32) -> Option<Plan> {
         return None;
     }
     let work = Work { rows: m, columns: n, depth: k, batch, size: setting.size };
-    let tile = choose(TILES, &work, setting.multiprocessors);
-    let ring = choose(RING, &work, setting.multiprocessors);
+    let tile = choose(TILES, &work, &setting.card);
+    let ring = choose(RING, &work, &setting.card);
     let maps = if level == 90 { maps(product, setting, &ring) } else { None };
     let maps = maps.filter(|[a, b]| {
         let scattered = if a.padded || b.padded { SCATTERED } else { 1.0 };
@@ -181,7 +181,7 @@ fn with_maps(product: &Product, setting: Setting, choice: Choice, maps: [Operand
     let stored = |transposed: bool| if transposed { 't' } else { 'n' };
     Plan {
         kernel: format!("{}_{}{}", plan.kernel, stored(product.transposed_a), stored(product.transposed_b)),
-        blocks: plan.blocks.min(u64::from(setting.multiprocessors.max(1))),
+        blocks: plan.blocks.min(u64::from(setting.card.multiprocessors)),
         maps: Some(maps),
         ..plan
     }

@@ -1,4 +1,5 @@
 use super::super::super::spec::Meta;
+use super::super::super::tile::Card;
 use super::super::super::{Call, Raw};
 use super::*;
 use crate::driver::fake::{Config, FakeDriver};
@@ -6,7 +7,7 @@ use crate::kernels::{Launcher, Parameter, find};
 use crate::tensor::DeviceCore;
 use crate::{DType, Tensor};
 
-const H200: Setting = Setting { size: 8, aligned: [true; 3], activation: 0, multiprocessors: 132 };
+const H200: Setting = Setting { size: 8, aligned: [true; 3], activation: 0, card: Card::H200 };
 
 fn call(dims: &[&[usize]], options: &[&str]) -> Call {
     let metas = dims.iter().map(|dims| Some(Meta::new(DType::F64, *dims))).collect();
