@@ -615,6 +615,78 @@ export function batchNorm<A extends Operand, B extends Operand, C extends Operan
     epsilon?: number;
   }): Promise<Result<A | B | C | D | E>>;
 
+/** Sum over axes; 0 over none (ONNX ReduceSum). */
+export function reduceSum<A extends Operand>(x: A, options?: CallOptions & {
+    /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
+    axes?: readonly number[];
+    /** Whether reduced axes stay in the result with size 1. Default true. */
+    keepDims?: boolean;
+  }): Promise<Result<A>>;
+
+/** Mean over axes; NaN over none (ONNX ReduceMean). */
+export function reduceMean<A extends Operand>(x: A, options?: CallOptions & {
+    /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
+    axes?: readonly number[];
+    /** Whether reduced axes stay in the result with size 1. Default true. */
+    keepDims?: boolean;
+  }): Promise<Result<A>>;
+
+/** Largest element over axes, NaN where there is one (ONNX ReduceMax). */
+export function reduceMax<A extends Operand>(x: A, options?: CallOptions & {
+    /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
+    axes?: readonly number[];
+    /** Whether reduced axes stay in the result with size 1. Default true. */
+    keepDims?: boolean;
+  }): Promise<Result<A>>;
+
+/** Smallest element over axes, NaN where there is one (ONNX ReduceMin). */
+export function reduceMin<A extends Operand>(x: A, options?: CallOptions & {
+    /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
+    axes?: readonly number[];
+    /** Whether reduced axes stay in the result with size 1. Default true. */
+    keepDims?: boolean;
+  }): Promise<Result<A>>;
+
+/** Product over axes; 1 over none (ONNX ReduceProd). */
+export function reduceProd<A extends Operand>(x: A, options?: CallOptions & {
+    /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
+    axes?: readonly number[];
+    /** Whether reduced axes stay in the result with size 1. Default true. */
+    keepDims?: boolean;
+  }): Promise<Result<A>>;
+
+/** Sum of magnitudes over axes (ONNX ReduceL1). */
+export function reduceL1<A extends Operand>(x: A, options?: CallOptions & {
+    /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
+    axes?: readonly number[];
+    /** Whether reduced axes stay in the result with size 1. Default true. */
+    keepDims?: boolean;
+  }): Promise<Result<A>>;
+
+/** Root of the sum of squares over axes (ONNX ReduceL2). */
+export function reduceL2<A extends Operand>(x: A, options?: CallOptions & {
+    /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
+    axes?: readonly number[];
+    /** Whether reduced axes stay in the result with size 1. Default true. */
+    keepDims?: boolean;
+  }): Promise<Result<A>>;
+
+/** Sum of squares over axes (ONNX ReduceSumSquare). */
+export function reduceSumSquare<A extends Operand>(x: A, options?: CallOptions & {
+    /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
+    axes?: readonly number[];
+    /** Whether reduced axes stay in the result with size 1. Default true. */
+    keepDims?: boolean;
+  }): Promise<Result<A>>;
+
+/** Logarithm of the sum over axes (ONNX ReduceLogSum). */
+export function reduceLogSum<A extends Operand>(x: A, options?: CallOptions & {
+    /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
+    axes?: readonly number[];
+    /** Whether reduced axes stay in the result with size 1. Default true. */
+    keepDims?: boolean;
+  }): Promise<Result<A>>;
+
 /** The median of each column of rows [n, d], n at least 1; picked values are exact. */
 export function median<A extends WideOperand>(rows: A, options?: CallOptions & {
     /** Which of the two middle values an even count takes, or their mean. Default 'upper'. */

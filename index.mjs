@@ -61,6 +61,15 @@ export const {
   logSoftmax,
   layerNorm,
   batchNorm,
+  reduceSum,
+  reduceMean,
+  reduceMax,
+  reduceMin,
+  reduceProd,
+  reduceL1,
+  reduceL2,
+  reduceSumSquare,
+  reduceLogSum,
   median,
 } = warpwright;
 export default warpwright;

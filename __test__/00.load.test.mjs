@@ -39,7 +39,7 @@ test('CommonJS and ES modules export the same things', () => {
 test('the public names of the design are there', () => {
   const functions = ['devices', 'gpuStatus', 'init', 'memoryStats', 'trimMemory', 'allocPinned', 'Tensor', 'WarpwrightError',
     'matmul', 'conv1d', 'conv2d', 'conv3d', 'convTranspose2d', 'maxPool2d', 'averagePool2d', 'globalAveragePool', 'globalMaxPool',
-    'softmax', 'logSoftmax', 'layerNorm', 'batchNorm', 'median'];
+    'softmax', 'logSoftmax', 'layerNorm', 'batchNorm', 'reduceSum', 'reduceMean', 'reduceMax', 'reduceMin', 'reduceProd', 'reduceL1', 'reduceL2', 'reduceSumSquare', 'reduceLogSum', 'median'];
   for (const name of functions) assert.equal(typeof esm[name], 'function', name);
 });
 

@@ -5,13 +5,14 @@ import { cases as matmul } from './matmul.mjs';
 import { cases as median } from './median.mjs';
 import { cases as normalize } from './normalize.mjs';
 import { cases as pool } from './pool.mjs';
+import { cases as reduce, levels as reduceLevels } from './reduce.mjs';
 
 /**
  * The case table. A row is data: { op, name, inputs: [{ dims, fill, offset }], options, named?, dtypes?, forms?, level?, noDims? };
  * dtypes are the floats that the op takes unless they are given.
  * `named` holds operands given as options; fills are those of helpers/random.mjs.
  */
-export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...cast, ...normalize, ...median];
+export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...cast, ...normalize, ...reduce, ...median];
 
 /** Tolerance level of each op. Loosening one needs a sentence here saying why. */
 export const levelOf = {
@@ -32,6 +33,7 @@ export const levelOf = {
   logSoftmax: 'normalized',
   layerNorm: 'normalized',
   batchNorm: 'normalized',
+  ...reduceLevels,
   median: 'rounded',
   relu: 'exact',
   leakyRelu: 'function',

@@ -5,6 +5,7 @@ import { matmul } from './matmul.mjs';
 import { median } from './median.mjs';
 import { batchNorm, layerNorm, logSoftmax, softmax } from './normalize.mjs';
 import { averagePool, globalAveragePool, globalMaxPool, maxPool } from './pool.mjs';
+import { reductions } from './reduce.mjs';
 
 /**
  * Naive float64 forms of the ops, by the public name:
@@ -31,6 +32,7 @@ export const oracle = {
   batchNorm,
   median,
   cast,
+  ...reductions,
   ...Object.fromEntries(Object.keys(unary).map((op) => [op, unaryOp(op)])),
   ...Object.fromEntries(Object.keys(binary).map((op) => [op, binaryOp(op)])),
 };

@@ -18,6 +18,7 @@ pub mod norm;
 mod operands;
 pub mod pool;
 mod precision;
+pub mod reduce;
 mod rows;
 pub mod softmax;
 pub mod unary;
@@ -46,6 +47,7 @@ const FAMILIES: &[&[OpSpec]] = &[
     pool::OPS,
     softmax::OPS,
     norm::OPS,
+    reduce::OPS,
     median::OPS,
 ];
 

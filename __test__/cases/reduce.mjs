@@ -1,0 +1,45 @@
+import { edges } from './sizes.mjs';
+
+const ops = ['reduceSum', 'reduceMean', 'reduceMax', 'reduceMin', 'reduceProd', 'reduceL1', 'reduceL2', 'reduceSumSquare', 'reduceLogSum'];
+const ordered = (op) => op === 'reduceMax' || op === 'reduceMin';
+
+/** Numbers whose products stay in range and whose sums have a logarithm. */
+const plain = { reduceProd: [1, -1, 0.5, 2, 1.25, 0.8], reduceLogSum: 'positive' };
+
+const rowsOf = (op) => {
+  const usual = plain[op] ?? 'normal';
+  const row = (name, dims, options = {}, fill = usual, offset = 0) => ({ op, name, inputs: [{ dims, fill, offset }], options });
+  return [
+    ...[...edges.slice(1), 1000, 2049, 8192].flatMap((n) => [
+      row(`rows of ${n}`, [5, n], { axes: [1] }),
+      row(`columns of ${n}`, [n, 5], { axes: [0] }),
+      row(`columns of ${n}, four at a time`, [2, n, 8], { axes: [1] }),
+    ]),
+    row('all', [3, 41, 7]),
+    row('all without dims', [3, 41, 7], { keepDims: false }),
+    row('one long row', [70_001], { axes: [0] }),
+    row('few long columns', [30_011, 3], { axes: [0] }),
+    row('many columns', [65, 4096], { axes: [0] }),
+    row('many ragged columns', [65, 1025], { axes: [0] }),
+    row('more rows than a grid has in y', [65_537, 3], { axes: [1] }),
+    row('two axes apart', [4, 6, 5, 7], { axes: [0, 2] }),
+    row('two axes apart, negative', [4, 6, 5, 7], { axes: [-1, 1], keepDims: false }),
+    row('three apart', [3, 2, 5, 2, 7], { axes: [0, 2, 4] }),
+    row('neighbours', [4, 6, 5, 7], { axes: [1, 2] }),
+    row('axes of one element', [4, 1, 5], { axes: [1] }),
+    row('an empty list', [4, 5], { axes: [] }),
+    row('a scalar', []),
+    row('no rows', [0, 5], { axes: [1] }),
+    row('view', [6, 41], { axes: [1] }, usual, 1),
+    row('view of columns', [41, 8], { axes: [0] }, usual, 1),
+    row('numbers that are not finite', [40, 33], { axes: [1] }, ordered(op) ? 'nonFinite' : { fill: usual, at: { 40: NaN, 90: Infinity, 200: Infinity, 201: Infinity } }),
+    row('NaN among columns', [33, 40], { axes: [0] }, { fill: usual, at: { 7: NaN, 400: NaN } }),
+    ...(ordered(op) ? [
+      row('infinities alone', [4, 5], { axes: [1] }, op === 'reduceMax' ? -Infinity : Infinity),
+      row('zeros of both signs', [4, 6], { axes: [1] }, [0, -0]),
+    ] : [row('no elements', [3, 0], { axes: [1] }), row('no elements at all', [0, 0], {})]),
+  ];
+};
+
+export const cases = ops.flatMap(rowsOf);
+export const levels = Object.fromEntries(ops.map((op) => [op, ordered(op) ? 'exact' : 'accumulate']));
