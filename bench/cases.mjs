@@ -27,6 +27,7 @@ import copies from './suites/copies.mjs';
 import elementwise from './suites/elementwise.mjs';
 import matmul from './suites/matmul.mjs';
 import median from './suites/median.mjs';
+import reduce from './suites/reduce.mjs';
 
 /** @type {Suite[]} */
-export const SUITES = [matmul, conv, elementwise, median, copies];
+export const SUITES = [matmul, conv, elementwise, reduce, median, copies];

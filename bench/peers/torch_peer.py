@@ -131,6 +131,21 @@ def cast_forms(torch, inputs, options, operands):
     yield "to", lambda: inputs[0].to(dtype)
 
 
+def reduction(name, function):
+    def forms(torch, inputs, options, operands):
+        (x,), axes = inputs, options["axes"]
+        yield name, lambda: function(torch)(x, axes)
+        if len(axes) == x.dim():
+            yield f"{name} of a flat view", lambda: function(torch)(x.flatten(), [0])
+
+    return forms
+
+
+def product_forms(torch, inputs, options, operands):
+    (x,), (axis,) = inputs, options["axes"]
+    yield "prod", lambda: torch.prod(x, axis)
+
+
 def plain(name, function):
     def forms(torch, inputs, options, operands):
         yield name, lambda: function(torch)(*inputs)
@@ -145,6 +160,11 @@ FORMS = {
     "softmax": softmax_forms,
     "layerNorm": layer_norm_forms,
     "cast": cast_forms,
+    "reduceSum": reduction("sum", lambda torch: torch.sum),
+    "reduceMean": reduction("mean", lambda torch: torch.mean),
+    "reduceMax": reduction("amax", lambda torch: torch.amax),
+    "reduceL2": reduction("vector_norm", lambda torch: lambda x, axes: torch.linalg.vector_norm(x, 2, axes)),
+    "reduceProd": product_forms,
     "relu": plain("relu", lambda torch: torch.relu),
     "gelu": plain("gelu", lambda torch: torch.nn.functional.gelu),
     "silu": plain("silu", lambda torch: torch.nn.functional.silu),

@@ -33,12 +33,17 @@ struct WwMin {
     template <class T> WW_DEVICE T fold(T a, T b) { return ww_min(a, b); }
 };
 
-enum : unsigned { WW_REDUCE_ROOT = 1, WW_REDUCE_LOG = 2 };
+enum : unsigned { WW_REDUCE_ROOT = 1, WW_REDUCE_LOG = 2, WW_REDUCE_F16 = 4, WW_REDUCE_BF16 = 8 };
 
-// What stands in the result for a folded value: a mean's division, a root or a logarithm.
-template <class T> WW_DEVICE T ww_reduced(T value, T divisor, unsigned finish) {
+// Stores what stands in the result for a folded value: after a mean's division, a root or a logarithm.
+template <class T> WW_DEVICE void ww_finish(void *y, unsigned long long at, T value, T divisor, unsigned finish) {
     value = value / divisor;
     if (finish & WW_REDUCE_ROOT) value = ww_sqrt(value);
     if (finish & WW_REDUCE_LOG) value = ww_log(value);
-    return value;
+    if (finish & WW_REDUCE_F16)
+        static_cast<WwHalf *>(y)[at] = WwHalf((float)value);
+    else if (finish & WW_REDUCE_BF16)
+        static_cast<WwBfloat *>(y)[at] = WwBfloat((float)value);
+    else
+        static_cast<T *>(y)[at] = value;
 }

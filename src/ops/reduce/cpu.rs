@@ -2,7 +2,7 @@
 
 use super::super::Call;
 use super::super::operands::host_operand;
-use super::{Finish, Fold, Map, Rule, Step, reduced, rule_of, steps};
+use super::{Finish, Fold, Map, Rule, Step, count, reduced, rule_of, steps};
 use crate::Result;
 use crate::cpu::{Math, for_pieces, math};
 use crate::tensor::{HostView, HostViewMut};
@@ -67,7 +67,7 @@ pub fn run<T: Math>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [Hos
     for next in &steps[1..] {
         values = step(&values, *next, rule.fold, SAME);
     }
-    let count = dims.iter().zip(&chosen).filter(|(_, chosen)| **chosen).map(|(&dim, _)| dim).product::<usize>();
+    let count = count(dims, &chosen);
     y.iter_mut().zip(&values).for_each(|(y, &value)| *y = finished(rule, value, count));
     Ok(())
 }

@@ -104,7 +104,9 @@ fn rule_of(spec: &OpSpec) -> Rule {
 
 /// Which axes a call reduces.
 fn reduced(spec: &OpSpec, attrs: &Attrs, rank: usize) -> Result<Vec<bool>> {
-    let Some(axes) = attrs.ints(AXES.name).filter(|axes| !axes.is_empty()) else { return Ok(vec![true; rank]) };
+    let Some(axes) = attrs.ints(AXES.name).filter(|axes| !axes.is_empty()) else {
+        return Ok(vec![true; rank]);
+    };
     let mut chosen = vec![false; rank];
     for &axis in axes {
         let at = normalize_axis(spec.name, axis, rank)?;
@@ -113,6 +115,11 @@ fn reduced(spec: &OpSpec, attrs: &Attrs, rank: usize) -> Result<Vec<bool>> {
         }
     }
     Ok(chosen)
+}
+
+/// Elements behind each element of the result.
+fn count(dims: &[usize], chosen: &[bool]) -> usize {
+    dims.iter().zip(chosen).filter(|(_, chosen)| **chosen).map(|(&dim, _)| dim).product()
 }
 
 fn shape(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<Vec<Meta>> {
@@ -173,10 +180,8 @@ mod tests {
     use crate::{DType, Tensor};
 
     fn call(op: &str, dims: &[usize], axes: &[f64], keep: bool) -> Result<Call> {
-        let options = [
-            ("axes".to_string(), Raw::List(axes.to_vec())),
-            ("keepDims".to_string(), Raw::Bool(keep)),
-        ];
+        let options =
+            [("axes".to_string(), Raw::List(axes.to_vec())), ("keepDims".to_string(), Raw::Bool(keep))];
         Call::new(op, vec![Some(Meta::new(DType::F32, dims))], &options)
     }
 
@@ -195,12 +200,14 @@ mod tests {
 
     #[test]
     fn axes_reduced_go_or_become_one() {
-        let dims = |axes: &[f64], keep| call("reduceSum", &[2, 3, 4], axes, keep).unwrap().output().dims.clone();
+        let dims =
+            |axes: &[f64], keep| call("reduceSum", &[2, 3, 4], axes, keep).unwrap().output().dims.clone();
         assert_eq!(dims(&[1.0], true), [2, 1, 4]);
         assert_eq!(dims(&[1.0], false), [2, 4]);
         assert_eq!(dims(&[-1.0, 0.0], false), [3]);
         assert_eq!(dims(&[], false), [0usize; 0]);
-        let code = |axes: &[f64]| call("reduceSum", &[2, 3], axes, true).map(|_| ()).map_err(|error| error.code());
+        let code =
+            |axes: &[f64]| call("reduceSum", &[2, 3], axes, true).map(|_| ()).map_err(|error| error.code());
         assert_eq!(code(&[2.0]), Err("INVALID_ARGUMENT"));
         assert_eq!(code(&[0.0, -2.0]), Err("INVALID_ARGUMENT"));
     }
