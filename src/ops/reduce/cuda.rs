@@ -73,7 +73,9 @@ fn along_columns(step: Step, size: usize, aligned: bool, multiprocessors: usize)
     let width = inner.div_ceil(lanes).next_power_of_two().min(32);
     let tiles = inner.div_ceil(width * lanes);
     let stride = 256 / width * LOADS;
-    let (parts, chunk) = cut(length, (8 * multiprocessors).div_ceil(tiles * outer), stride);
+    // A stretch worth a launch of its own has a few strides.
+    let wanted = (8 * multiprocessors).div_ceil(tiles * outer).min(length.div_ceil(4 * stride));
+    let (parts, chunk) = cut(length, wanted, stride);
     Launch { step, parts, chunk, form, blocks: tiles * outer * parts, width }
 }
 
@@ -188,7 +190,7 @@ mod tests {
         assert_eq!(forms(1 << 14, 8192, 1), [("rows", 256, 1)]);
         assert_eq!(forms(32, 1 << 22, 1), [("rows", 256, 33), ("rows", 4, 1)]);
         assert_eq!(forms(1, 1 << 27, 1)[0].1, 256);
-        assert_eq!(forms(1, 32768, 4096), [("vectors", 32, 33), ("vectors", 32, 2), ("vectors", 32, 1)]);
+        assert_eq!(forms(1, 32768, 4096), [("vectors", 32, 33), ("vectors", 32, 1)]);
         assert_eq!(forms(64, 512, 4096), [("vectors", 32, 1)]);
         assert_eq!(forms(64, 512, 3)[0], ("scalars", 4, 1));
     }
