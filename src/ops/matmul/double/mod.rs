@@ -5,7 +5,7 @@ mod launch;
 
 pub use self::launch::run;
 
-use super::super::tile::{BANDWIDTH, Choice, LAUNCH, STEP, Tile, Work, choose, split_evenly};
+use super::super::tile::{Card, Choice, LAUNCH, STEP, Tile, Work, choose, split_evenly};
 use super::cuda::{BATCH_AXES, Form, Setting, is_narrow, pack};
 use super::{BatchAxis, LARGEST, Product};
 
@@ -81,11 +81,11 @@ impl Operand {
     }
 
     /// Microseconds that padding takes.
-    fn time(&self) -> f64 {
+    fn time(&self, card: &Card) -> f64 {
         if !self.padded {
             return 0.0;
         }
-        LAUNCH + 2.0 * (8 * self.all_lines() * self.pitch()) as f64 / (PADDING * BANDWIDTH)
+        LAUNCH + 2.0 * (8 * self.all_lines() * self.pitch()) as f64 / (PADDING * card.bandwidth)
     }
 }
 
@@ -115,7 +115,7 @@ fn plan(product: &Product, setting: Setting, level: u32) -> Option<Plan> {
     let maps = if level == 90 { maps(product, setting, &ring) } else { None };
     let maps = maps.filter(|[a, b]| {
         let scattered = if a.padded || b.padded { SCATTERED } else { 1.0 };
-        ring.time + a.time() + b.time() < tile.time * scattered
+        ring.time + a.time(&setting.card) + b.time(&setting.card) < tile.time * scattered
     });
     Some(match maps {
         Some(maps) => with_maps(product, setting, ring, maps),
