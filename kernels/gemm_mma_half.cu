@@ -44,15 +44,19 @@ template <class Tl> struct HalfLoader {
     HalfSide<Tl::BN, Tl::THREADS, Tl::ASYNC> b;
     int left;
 
-    WW_INLINE void fetch(unsigned stage) {
-        a.fetch(stage, left);
+    WW_INLINE void fetch_a(unsigned stage) { a.fetch(stage, left); }
+    WW_INLINE void fetch_b(unsigned stage) {
         b.fetch(stage + Tl::SIDE_A, left);
         copy_commit();
         left -= Tl::BK;
     }
-    WW_INLINE void flush(unsigned stage) {
-        a.flush(stage);
-        b.flush(stage + Tl::SIDE_A);
+    WW_INLINE void flush_a(unsigned stage) { a.flush(stage); }
+    WW_INLINE void flush_b(unsigned stage) { b.flush(stage + Tl::SIDE_A); }
+    WW_INLINE void whole(unsigned stage) {
+        fetch_a(stage);
+        flush_a(stage);
+        fetch_b(stage);
+        flush_b(stage);
     }
 };
 
@@ -81,10 +85,7 @@ template <class Tl> WW_INLINE void half_sum(typename Tl::Sums &sums, HalfWarp<Tl
     half_clear<Tl>(sums);
     if (Tl::PROMOTES) half_clear<Tl>(master);
 #pragma unroll 1
-    for (unsigned s = 0; s < held - 1; ++s) {
-        loader.fetch(shared + s * Tl::STAGE);
-        loader.flush(shared + s * Tl::STAGE);
-    }
+    for (unsigned s = 0; s < held - 1; ++s) loader.whole(shared + s * Tl::STAGE);
     if constexpr (Tl::ASYNC) {
         copy_wait_for(held - 2);
         __syncthreads();
@@ -96,7 +97,8 @@ template <class Tl> WW_INLINE void half_sum(typename Tl::Sums &sums, HalfWarp<Tl
         const unsigned after = now + Tl::STAGE == end ? shared : now + Tl::STAGE;
         if constexpr (Tl::ASYNC) {
             warp.load(now, 1, 1);
-            loader.fetch(to);
+            loader.fetch_a(to);
+            loader.fetch_b(to);
             warp.multiply(sums, 0);
             copy_wait_for(held - 2);
             // Now the next stage is there for all, and this one is free.
@@ -106,11 +108,13 @@ template <class Tl> WW_INLINE void half_sum(typename Tl::Sums &sums, HalfWarp<Tl
         } else {
             __syncthreads();
             warp.load(now, 0, 0);
-            loader.fetch(to);
+            loader.fetch_a(after);
             warp.multiply(sums, 0);
+            loader.flush_a(after);
             warp.load(now, 1, 0);
+            loader.fetch_b(after);
             warp.multiply(sums, 0);
-            loader.flush(to);
+            loader.flush_b(after);
         }
         if (Tl::PROMOTES && promote && s % 4 == 3) half_promote<Tl>(master, sums);
         now = after;
@@ -186,7 +190,7 @@ WW_INLINE void mma_half(const unsigned short *a, const unsigned short *b, const 
     }
 
 #define MMA_HALVES(TYPE, T, BF16)                                     \
-    MMA_HALF(matmul_##TYPE##_mma_128x128, T, 2, 128, 128, 64, BF16, false) \
+    MMA_HALF(matmul_##TYPE##_mma_256x128, T, 1, 256, 128, 64, BF16, false) \
     MMA_HALF(matmul_##TYPE##_mma_64x128, T, 2, 64, 128, 32, BF16, true)
 
 MMA_HALVES(f16, WwHalf, false)

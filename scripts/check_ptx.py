@@ -122,10 +122,12 @@ def assemble_one(job):
 
 
 def assemble(family, levels, older, newer, pool_size):
-    """Runs both assemblers for every architecture that the family claims; returns the complaints."""
+    """Runs both assemblers for every architecture that takes a level of the family; returns the complaints."""
     jobs = []
     for level in levels:
-        for sm in CLAIMS[level]:
+        # From sm_80 on the higher level is taken.
+        lower = level == 'sm_75' and 'sm_80' in levels
+        for sm in CLAIMS[level][:1] if lower else CLAIMS[level]:
             tools = (newer,) if sm in NEWER_ONLY else (older, newer)
             jobs += [(tool, ptx_path(family, level), sm) for tool in tools]
     with ThreadPoolExecutor(pool_size) as pool:

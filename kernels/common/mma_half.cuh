@@ -32,8 +32,7 @@ template <int ROWS, int THREADS, bool ASYNC> struct HalfSide {
     static constexpr int COUNT = ROWS * 4 / THREADS, WIDE = ROWS / 8;
     static_assert(ROWS * 4 % THREADS == 0 && THREADS % WIDE == 0 && THREADS / 4 % 8 == 0 && THREADS / WIDE % 8 == 0, "tile shape");
     const char *from;
-    unsigned long long step;
-    unsigned offset[COUNT], to, k_first, k_step;
+    unsigned step, offset[COUNT], to, k_first, k_step;
     uint4 held[ASYNC ? 1 : COUNT];
 
     WW_INLINE HalfSide(const unsigned short *operand, bool across, unsigned first, unsigned rows, const Wide &wide_pitch) {
@@ -43,7 +42,7 @@ template <int ROWS, int THREADS, bool ASYNC> struct HalfSide {
             to = k * (ROWS * 2) + (chunk ^ (k & 7)) * 16;
             k_first = k, k_step = THREADS / WIDE;
             from = (const char *)(operand + first);
-            step = 32ull * pitch;
+            step = 32 * pitch;
 #pragma unroll
             for (int i = 0; i < COUNT; ++i) offset[i] = (k + i * k_step) * pitch + min(chunk, last) * 16;
         } else {
@@ -81,7 +80,7 @@ template <int ROWS, int THREADS, bool ASYNC> struct HalfSide {
 // Where a warp's lanes find the four matrices of 16 rows by 16 of k. B's come in the other order: b0 and b1 of eight
 // columns, then of the next.
 template <int ROWS, bool B> struct HalfFragments {
-    unsigned base, by_part, by_step, part_turn, step_turn;
+    unsigned base;
     bool across;
 
     WW_INLINE HalfFragments(bool across_, unsigned first) : across(across_) {
@@ -93,11 +92,10 @@ template <int ROWS, bool B> struct HalfFragments {
         } else {
             base = (first + row) * 64 + (chunk ^ (row >> 1 & 3)) * 16;
         }
-        part_turn = across ? 32 : 0, step_turn = across ? 0 : 32;
-        by_part = across ? 0 : 16 * 64, by_step = across ? 16 * ROWS * 2 : 0;
     }
 
     WW_INLINE void load(unsigned (&to)[4], unsigned side, int part, int step) const {
-        load_matrices_either(to, side + (base ^ (part * part_turn | step * step_turn)) + part * by_part + step * by_step, across);
+        const unsigned turn = (across ? part : step) * 32, by = across ? step * (16 * ROWS * 2) : part * (16 * 64);
+        load_matrices_either(to, side + (base ^ turn) + by, across);
     }
 };

@@ -8,9 +8,9 @@ use super::{ALIGNED_D, FLOAT_D, LONG, Operand, PROMOTE, Setting, Sides, promotes
 use crate::dtype::DType;
 
 static TILES: [Tile; 3] = [
-    mma("mma_128x128", 1, (128, 128), (128, 2), ((0.74, 3.1), 0.05)),
-    mma("mma_64x128", 1, (64, 128), (128, 2), ((0.42, 1.6), 0.2)),
-    mma("mma_64x64", 1, (64, 64), (64, 4), ((0.22, 0.8), 0.75)),
+    mma("mma_256x128", 1, (256, 128), (256, 1), ((1.28, 1.5), 0.0)),
+    mma("mma_64x128", 1, (64, 128), (128, 2), ((0.344, 0.95), 0.57)),
+    mma("mma_64x64", 1, (64, 64), (64, 4), ((0.117, 0.37), 2.9)),
 ];
 /// The only one whose kernel knows PROMOTE.
 const PROMOTED: &Tile = &TILES[1];
@@ -102,12 +102,12 @@ mod tests {
     fn tiles_follow_the_size_and_the_sums() {
         let setting = setting(80, A100, 1024.0);
         let kernel = |sizes, setting| planned(sizes, &[], setting).unwrap().kernel;
-        assert_eq!(kernel([8192; 3], setting), "matmul_f16_mma_128x128");
+        assert_eq!(kernel([8192; 3], setting), "matmul_f16_mma_256x128");
         assert_eq!(kernel([512; 3], setting), "matmul_f16_mma_64x64");
         let float = Setting { result: DType::F32, operands: DType::Bf16, ..setting };
         assert_eq!(kernel([8192; 3], float), "matmul_bf16_mma_64x128");
         let eleven = Setting { precision: Precision::High, ..float };
-        assert_eq!(kernel([8192; 3], eleven), "matmul_bf16_mma_128x128");
+        assert_eq!(kernel([8192; 3], eleven), "matmul_bf16_mma_256x128");
         assert_eq!(kernel([4096, (1 << 14) + 1, 4096], setting), "matmul_f16_mma_64x128");
     }
 
