@@ -19,15 +19,17 @@
  * @typedef {object} Suite
  * @property {string} name
  * @property {string} title
+ * @property {number} [mean]  least geometric mean of the speeds beside the peer
  * @property {{ cuda: Case[], cpu: Case[], smoke: Case[] }} cases  by what is measured; smoke: tiny, on any device
  */
 
 import conv from './suites/conv.mjs';
 import copies from './suites/copies.mjs';
 import elementwise from './suites/elementwise.mjs';
+import gemm from './suites/gemm.mjs';
 import matmul from './suites/matmul.mjs';
 import median from './suites/median.mjs';
 import reduce from './suites/reduce.mjs';
 
 /** @type {Suite[]} */
-export const SUITES = [matmul, conv, elementwise, reduce, median, copies];
+export const SUITES = [matmul, gemm, conv, elementwise, reduce, median, copies];

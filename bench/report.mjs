@@ -80,6 +80,17 @@ function barText({ bar, met }) {
   return `${wanted}: ${met === undefined ? 'not judged' : met ? 'met' : 'MISSED'}`;
 }
 
+/**
+ * The geometric mean of a suite's speeds beside the peer, as text; undefined where the suite has no bar for it or no peer ran.
+ * @param {import('./cases.mjs').Suite} suite @param {Result[]} results
+ */
+export function meanText({ name, mean }, results) {
+  const speeds = results.flatMap(({ suite, ofPeer }) => (suite === name && ofPeer ? [ofPeer] : []));
+  if (mean === undefined || speeds.length === 0) return undefined;
+  const reached = Math.exp(speeds.reduce((sum, speed) => sum + Math.log(speed), 0) / speeds.length);
+  return `Geometric mean of ${speeds.length} cases: ${times(reached)} peer, wanted ${mean}: ${reached >= mean ? 'met' : 'MISSED'}`;
+}
+
 export const COLUMNS = ['case', 'time', 'call', 'rate', 'of limit', 'peer', 'speed / peer', 'bar'];
 
 /** @param {Result} result @returns {string[]} */
@@ -117,10 +128,13 @@ export function markdownOf({ date, commit, device, driver, node, peer, limits, r
     '"time" is the device\'s own where a GPU is measured, "call" is one call through JavaScript with several in flight.',
     `Limits: ${limits.source}.`,
   ];
-  for (const { name, title } of suites) {
-    const rows = results.filter(({ suite }) => suite === name).map((result) => `| ${cellsOf(result).join(' | ')} |`);
+  for (const suite of suites) {
+    const { name, title } = suite;
+    const rows = results.filter((result) => result.suite === name).map((result) => `| ${cellsOf(result).join(' | ')} |`);
     if (rows.length === 0) continue;
     lines.push('', `## ${title}`, '', `| ${COLUMNS.join(' | ')} |`, `|${' --- |'.repeat(COLUMNS.length)}`, ...rows);
+    const mean = meanText(suite, results);
+    if (mean) lines.push('', `${mean}.`);
   }
   return `${lines.join('\n')}\n`;
 }

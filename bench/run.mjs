@@ -8,7 +8,7 @@ import { bytesPerElement, sizeOf } from './inputs.mjs';
 import { limitsOf } from './limits.mjs';
 import { loadDeviceTimer, measure } from './measure.mjs';
 import { Peer } from './peer.mjs';
-import { COLUMNS, cellsOf, resultOf, save, screenLine } from './report.mjs';
+import { COLUMNS, cellsOf, meanText, resultOf, save, screenLine } from './report.mjs';
 
 const USAGE = `usage: npm run bench -- [suite ...] [options]
   suites: ${SUITES.map(({ name }) => name).join(', ')} (all by default)
@@ -99,6 +99,8 @@ async function runSuite(suite, cases, { info, once, peer, limits, deviceTimer })
     console.log(screenLine(cellsOf(result), nameWidth));
     results.push(result);
   }
+  const mean = meanText(suite, results);
+  if (mean) console.log(`  ${mean}`);
   return results;
 }
 

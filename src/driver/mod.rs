@@ -5,6 +5,7 @@
 mod context;
 #[cfg(test)]
 pub(crate) mod fake;
+mod graph;
 mod load;
 mod memory;
 mod module;
@@ -18,6 +19,7 @@ mod tensor_map;
 mod tests;
 
 pub use context::{Context, DeviceProperties, device_count, device_properties};
+pub use graph::Graph;
 pub use load::{api, driver_version};
 pub use memory::{DeviceMemory, DevicePtr, PinnedMemory};
 pub(crate) use module::PackedArguments;

@@ -2,11 +2,11 @@
 
 use super::forms::{Form, FormKey, Forms, KeptForms};
 use super::host::HostBuffer;
-use super::pool::{MemoryStats, Pool};
+use super::pool::{Held, MemoryStats, Pool};
 use super::staging::{CHUNK, Staging, copy_bytes};
 use crate::driver::{Context, DeviceMemory, DevicePtr, Event, PinnedMemory, Stream};
 use crate::{DType, Error, Result};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Context, streams and memory of one device.
@@ -65,6 +65,11 @@ impl DeviceCore {
         self.staging.trim();
     }
 
+    /// Keeps unused memory from going back to the driver as long as the answer lives.
+    pub fn hold_memory(&self) -> Held<'_> {
+        self.pool.hold()
+    }
+
     /// Device memory of at least `size` bytes; its content is undefined. Forms of tensors go where it does not suffice.
     pub fn allocate(self: &Arc<Self>, size: usize) -> Result<DeviceBuffer> {
         let memory = match self.pool.take(size) {
@@ -75,7 +80,13 @@ impl DeviceCore {
         };
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(DeviceBuffer { memory: Some(memory), core: self.clone(), id, forms: OnceLock::new() })
+        Ok(DeviceBuffer {
+            memory: Some(memory),
+            core: self.clone(),
+            id,
+            forms: OnceLock::new(),
+            read: AtomicBool::new(false),
+        })
     }
 
     /// Bytes that forms take at most: a quarter of the memory limit, or of the device's memory.
@@ -286,6 +297,7 @@ pub struct DeviceBuffer {
     /// A number that no other block has.
     id: u64,
     forms: OnceLock<Arc<Forms>>,
+    read: AtomicBool,
 }
 
 impl DeviceBuffer {
@@ -334,6 +346,16 @@ impl DeviceView<'_> {
     /// The tensor's form for a call in which `partner` comes along, and note of this use.
     pub fn form<T: Send + Sync + 'static>(&self, key: FormKey, partner: &DeviceView) -> Form<T> {
         self.buffer.forms().find(key, partner.buffer.id)
+    }
+
+    /// Whether a launch has read its memory and noted that.
+    pub fn was_read(&self) -> bool {
+        self.buffer.read.load(Ordering::Acquire)
+    }
+
+    /// Notes that a launch which reads its memory was enqueued.
+    pub fn note_read(&self) {
+        self.buffer.read.store(true, Ordering::Release);
     }
 
     /// Keeps a form of so many bytes that was wanted, where memory allows. It has been submitted, though perhaps not yet run.

@@ -29,6 +29,17 @@ pub struct MemoryStats {
 struct State {
     free: BTreeMap<usize, Vec<DeviceMemory>>,
     stats: MemoryStats,
+    /// How many hold what is kept.
+    holders: usize,
+}
+
+/// While it lives the pool gives nothing back to the driver.
+pub struct Held<'a>(&'a Pool);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.with(|state| state.holders -= 1);
+    }
 }
 
 /// The pool of one device.
@@ -139,9 +150,18 @@ impl Pool {
         });
     }
 
+    /// Keeps [`Pool::trim`] from doing anything as long as the answer lives.
+    pub fn hold(&self) -> Held<'_> {
+        self.with(|state| state.holders += 1);
+        Held(self)
+    }
+
     /// Returns all kept blocks to the driver.
     pub fn trim(&self) {
         let free = self.with(|state| {
+            if state.holders > 0 {
+                return BTreeMap::new();
+            }
             state.stats.cached = 0;
             std::mem::take(&mut state.free)
         });
