@@ -99,6 +99,15 @@ const rows = [
   { name: 'large numbers that meet small ones', m: 1024, n: 1024, k: 640, fillA: (random, _, p) => [1e30, 0][p] ?? 1e-12 * random(), fillB: (random, p) => [0, 1e30][p] ?? 1e-13 * random() },
   { name: 'subnormal numbers', m: 1024, n: 1024, k: 640, fillA: { fill: 'uniform', scale: 1e-39 } },
   { name: 'one number a row', m: 1024, n: 1000, k: 1000, fillA: (random, i, p) => (p === i % 1000 ? random() : 0) },
+  { name: 'few rows', m: 5, n: 1000, k: 1030, options: { alpha: -0.75, beta: 0.5, bias: true, activation: 'gelu' } },
+  { name: 'few rows and long sums', m: 16, n: 300, k: 9001, options: { transB: true } },
+  { name: 'few rows with NaN and infinities', m: 12, n: 515, k: 1027, fillA: at({ 5003: NaN, 7009: Infinity, 9: -Infinity }), fillB: at({ 77: Infinity, 400_500: NaN }) },
+  { name: 'few rows of numbers of any size', m: 12, n: 515, k: 640, fillA: power, fillB: power },
+  { name: 'few rows of subnormal numbers', m: 12, n: 515, k: 640, fillA: { fill: 'uniform', scale: 1e-39 } },
+  { name: 'small matrices', m: 130, n: 127, k: 129, batch: 5 },
+  { name: 'small matrices of the largest numbers', m: 130, n: 128, k: 128, fillA: (random) => (random() < 0.01 ? 3.4e38 : 1), fillB: (random) => (random() - 0.5) / 8 },
+  { name: 'very many rows', m: 6003, n: 60, k: 68, more: [5999, 6000], options: { alpha: -0.75, beta: 0.5, bias: true, activation: 'gelu' } },
+  { name: 'very many rows with NaN and infinities', m: 6003, n: 64, k: 100, more: [50, 5990], options: { alpha: 2 }, fillA: at({ 5003: NaN, 599_009: Infinity, 64_000: -Infinity }), fillB: at({ 77: Infinity }) },
 ];
 
 for (const row of rows) {

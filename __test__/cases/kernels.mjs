@@ -47,10 +47,34 @@ const median = [
   row('median', 'stream', [[1300, 5]]),
 ];
 
-/** Products with few rows, whose large operand lies along the sums or across. */
-const skinny = [1, 3, 8].flatMap((m) => [true, false].map((transB) =>
-  row('matmul', `${m} rows${transB ? ', transB' : ''}`, [[m, 130], transB ? [70, 130] : [130, 70]], { transB })))
-  .concat(row('matmul', 'few outputs, long sums', [[2, 2100], [2100, 40]], { activation: 'relu' }, { named: { bias: { dims: [40] } } }));
+/** Products with few rows, whose large operand lies along the sums or across: short sums, which stay chains, and long ones. */
+const skinny = [1, 3, 8].flatMap((m) => [60, 130].flatMap((k) => [true, false].map((transB) =>
+  row('matmul', `${m} rows, sums of ${k}${transB ? ', transB' : ''}`, [[m, k], transB ? [70, k] : [k, 70]], { transB }))))
+  .concat(row('matmul', 'few outputs, long sums', [[2, 2100], [2100, 40]], { activation: 'relu' }, { named: { bias: { dims: [40] } } }))
+  .concat(row('matmul', 'few outputs, long sums, rows side by side', [[2100, 20], [2100, 40]], { transA: true }));
+
+/** Small float32 products for the matrix units: how many of each operand's rows a block owns, and how they lie. */
+const direct = (sizes) => sizes.flatMap(([m, n, k]) => [
+  row('matmul', `direct ${m} x ${k} x ${n}`, [[m, k], [k, n]], { activation: 'relu' }, { dtypes: ['float32'], named: { bias: { dims: [n] } } }),
+  row('matmul', `direct ${m} x ${k} x ${n}, transB`, [[m, k], [n, k]], { transB: true, activation: 'tanh' }, { dtypes: ['float32'] }),
+  row('matmul', `direct ${n} x ${k} x ${m}`, [[n, k], [k, m]], { beta: 0.5 }, { dtypes: ['float32'], named: { c: { dims: [n, m] } } }),
+]);
+
+/** From compute capability 8.0 on, with several multiprocessors. */
+export const directOnSeveral = [
+  ...direct([[7, 40, 100], [17, 100, 388], [9, 130, 102], [33, 65, 100], [9, 260, 100]]),
+  row('matmul', 'row by a matrix', [[1, 1500], [40, 1500]], { transB: true }, { dtypes: ['float32'] }),
+  row('matmul', 'matrix by a column', [[40, 1502], [1502, 1]], { beta: 2 }, { dtypes: ['float32'], named: { c: { dims: [40, 1] }, bias: { dims: [40, 1] } } }),
+  row('matmul', 'row by a matrix, split sums', [[1, 4100], [41, 4100]], { transB: true }, { dtypes: ['float32'] }),
+  row('matmul', 'direct 12 x 1030 x 40, split sums', [[12, 1030], [1030, 40]], { activation: 'silu' }, { dtypes: ['float32'] }),
+];
+
+/** The same with one. */
+export const directOnOne = [
+  ...direct([[3, 17, 1500], [13, 30, 4096]]),
+  row('matmul', 'many rows', [[135, 64], [64, 60]], { alpha: 2 }, { dtypes: ['float32'] }),
+  row('matmul', 'many rows, all of the end', [[135, 68], [60, 68]], { transB: true, beta: 0.5, activation: 'gelu' }, { dtypes: ['float32'], named: { c: { dims: [135, 1] }, bias: { dims: [60] } } }),
+];
 
 const pads = [1, 1, 1, 1];
 const conv = (name, x, w, options = { pads }) => row('conv2d', name, [x, w], options, { named: { bias: { dims: [w[0]] } } });

@@ -77,10 +77,10 @@ fn name_of(item: &str) -> Option<&str> {
     if is_header(item) {
         return None;
     }
-    let head = &item[..item.find(['{', '=', ';', '[']).unwrap_or(item.len())];
     if !item.starts_with(".func") && !item.contains(".entry") {
-        return identifiers(head).last();
+        return identifiers(&item[..item.find(['{', '=', ';', '[']).unwrap_or(item.len())]).last();
     }
+    let head = &item[..item.find(['{', ';']).unwrap_or(item.len())];
     // A function's return value stands in brackets before its name.
     let after = head.find(".func").map_or(head, |at| head[at + 5..].trim_start());
     let after = if after.starts_with('(') { after.split_once(')')?.1 } else { after };
@@ -97,10 +97,10 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "// head\n.version 7.0\n.target sm_75\n.address_size 64\n\n.extern .shared .align 16 .b8 tile[];\n\
-        .global .align 4 .b8 table[8] = {1, 2};\n.func (.param .b64 r) helper(\n.param .b64 p\n)\n;\n\
+        .global .align 4 .b8 table[8] = {1, 2};\n.func (.param .align 4 .b8 r[16]) helper(\n.param .b64 p\n)\n;\n\
         .visible .entry one(\n.param .u64 one_0\n)\n{\n{ mov.u64 %rd1, table; }\ncall (r), helper, (p);\n}\n\
         .visible .entry two()\n{\nmov.u32 %r1, tile;\nret;\n}\n\
-        .func (.param .b64 r) helper(\n.param .b64 p\n)\n{\nret;\n}\n";
+        .func (.param .align 4 .b8 r[16]) helper(\n.param .b64 p\n)\n{\nret;\n}\n";
 
     #[test]
     fn keeps_what_is_referred_to() {

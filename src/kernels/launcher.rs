@@ -4,11 +4,14 @@ use super::extract::extract;
 use super::raised::Raised;
 use super::rates::Rates;
 use super::registry::{self, Parameter};
-use crate::driver::{DevicePtr, Function, Grid, Module, PackedArguments};
+use crate::driver::{DeviceMemory, DevicePtr, Function, Grid, Module, PackedArguments};
 use crate::tensor::{DeviceBuffer, DeviceCore};
 use crate::{Error, Result};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
+
+/// Number of words that [`Launcher::tickets`] gives.
+pub const TICKETS: usize = 1 << 14;
 
 /// A kernel argument.
 #[derive(Debug, Clone, Copy)]
@@ -92,12 +95,19 @@ pub struct Launcher {
     functions: Mutex<HashMap<String, Loaded>>,
     raised: Mutex<Option<Raised>>,
     rates: OnceLock<Rates>,
+    tickets: Mutex<Option<DeviceMemory>>,
 }
 
 impl Launcher {
     /// A launcher without any module loaded.
     pub fn new(core: Arc<DeviceCore>) -> Launcher {
-        Launcher { core, functions: Mutex::default(), raised: Mutex::default(), rates: OnceLock::new() }
+        Launcher {
+            core,
+            functions: Mutex::default(),
+            raised: Mutex::default(),
+            rates: OnceLock::new(),
+            tickets: Mutex::default(),
+        }
     }
 
     /// The device's context, stream and memory.
@@ -141,6 +151,17 @@ impl Launcher {
             *raised = Some(Raised::new(&self.core)?);
         }
         raised.as_mut().map(Raised::next).ok_or_else(|| Error::Internal("no raised words".into()))
+    }
+
+    /// Words that the blocks of a launch count themselves in, [`TICKETS`] of them. A kernel finds them 0 and leaves them so.
+    pub fn tickets(&self) -> Result<DevicePtr> {
+        let mut tickets = self.tickets.lock().map_err(poisoned)?;
+        if let Some(memory) = tickets.as_ref() {
+            return Ok(memory.ptr());
+        }
+        let memory = DeviceMemory::new(self.core.context(), TICKETS * size_of::<u32>())?;
+        self.core.stream().fill(memory.ptr(), 0, memory.size())?;
+        Ok(tickets.insert(memory).ptr())
     }
 
     /// Enqueues an embedded kernel.
@@ -193,8 +214,8 @@ impl Launcher {
     }
 
     fn enqueue(&self, key: &str, loaded: Loaded, grid: Grid, arguments: &[Arg]) -> Result<()> {
-        let kinds: Vec<Parameter> = arguments.iter().map(Arg::kind).collect();
-        if kinds[..] != loaded.parameters[..] {
+        if !arguments.iter().map(Arg::kind).eq(loaded.parameters.iter().copied()) {
+            let kinds: Vec<Parameter> = arguments.iter().map(Arg::kind).collect();
             let wanted = &loaded.parameters;
             return Err(Error::Internal(format!(
                 "kernel '{key}' takes {wanted:?}, the launch gives {kinds:?}"

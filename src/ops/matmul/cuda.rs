@@ -5,13 +5,14 @@ use super::super::cast;
 use super::super::operands::{device_optional, device_view};
 use super::super::tile::{Card, Choice, STEP, Tile, Work, choose, split_evenly};
 use super::super::{Call, OpSpec, Precision};
-use super::{BatchAxis, LARGEST, Product, double, factor, half, split};
+use super::route::{Asked, Way, ways};
+use super::{BatchAxis, LARGEST, Product, direct, double, factor, half, split};
 use crate::driver::DevicePtr;
 use crate::dtype::DType;
 use crate::kernels::{Arg, Launcher, float_arg, grid_x, linear};
 use crate::shape::size_of;
 use crate::tensor::DeviceView;
-use crate::{Result, mismatch};
+use crate::{Error, Result};
 
 #[rustfmt::skip]
 const TILES_F32: &[Tile] = &[
@@ -40,7 +41,7 @@ const BIAS_ROWS: u32 = 64;
 pub const BATCH_AXES: usize = 6;
 
 /// What a plan depends on besides the product.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Setting {
     /// Bytes of an element.
     pub size: usize,
@@ -50,8 +51,9 @@ pub struct Setting {
     pub card: Card,
 }
 
+/// Launches of chains.
 #[derive(Debug, Clone, PartialEq)]
-struct Plan {
+pub struct Plan {
     /// The kernel's suffix.
     kernel: String,
     blocks: u64,
@@ -105,7 +107,7 @@ pub fn is_narrow(product: &Product, setting: Setting) -> bool {
     skinny(product, setting).is_some()
 }
 
-/// The route over tensor cores where it may be the faster one.
+/// The route over planes of halves where it may be the faster one.
 pub fn tensor_plan(product: &Product, setting: Setting, precision: Precision) -> Option<split::Plan> {
     split::plan(product, setting, precision).filter(|_| !is_narrow(product, setting))
 }
@@ -124,23 +126,27 @@ fn tiled(product: &Product, setting: Setting) -> Form {
     }
 }
 
-/// The launch of a product that has elements; its sums have `k` terms, none where alpha is 0.
-fn plan(spec: &OpSpec, product: &Product, setting: Setting) -> Result<Plan> {
+/// The launch of a product that has elements; its sums have `k` terms, none where alpha is 0. `None` for larger ones than
+/// the kernels take.
+pub fn plan(product: &Product, setting: Setting) -> Option<Plan> {
     let batch = product.batch_count();
     if product.m.max(product.n).max(product.k).max(batch) > LARGEST || product.batch.len() > BATCH_AXES {
-        return mismatch!(
-            "{}: the GPU form takes up to {LARGEST} rows, columns and products and {BATCH_AXES} leading dims that \
-             broadcast apart from each other (result dims {:?})",
-            spec.name,
-            product.dims
-        );
+        return None;
     }
     let form = skinny(product, setting).unwrap_or_else(|| tiled(product, setting));
     let (steps, splits) = split_evenly(product.k.div_ceil(STEP), form.splits);
     let terms = if splits == 1 { product.k.max(1) } else { steps * STEP };
     let words = pack(product, setting, &form, splits, terms);
     let blocks = (form.blocks * splits) as u64 * batch as u64;
-    Ok(Plan { kernel: form.kernel, blocks, threads: form.threads, splits, words })
+    Some(Plan { kernel: form.kernel, blocks, threads: form.threads, splits, words })
+}
+
+fn too_large(spec: &OpSpec, product: &Product) -> Error {
+    Error::ShapeMismatch(format!(
+        "{}: the GPU form takes up to {LARGEST} rows, columns and products and {BATCH_AXES} leading dims that broadcast \
+         apart from each other (result dims {:?})",
+        spec.name, product.dims
+    ))
 }
 
 fn flags(product: &Product, setting: Setting, form: &Form, splits: usize) -> u32 {
@@ -178,7 +184,14 @@ pub fn pack(product: &Product, setting: Setting, form: &Form, splits: usize, ter
     let (row_c, column_c) = product.c.unwrap_or((0, 0));
     let steps = [product.pitch_a, product.pitch_b, n, row_c, column_c, m * n, batch * m * n];
     words.extend(steps.into_iter().flat_map(wide));
-    words.push(product.batch.len() as u32);
+    words.extend(batch_words(product));
+    words
+}
+
+/// `struct Batch` of kernels/common/gemm_product.cuh.
+pub fn batch_words(product: &Product) -> Vec<u32> {
+    let wide = |value: usize| [value as u32, (value as u64 >> 32) as u32];
+    let mut words = vec![product.batch.len() as u32];
     let axes = |field: fn(&BatchAxis) -> usize| {
         let mut values: Vec<usize> = product.batch.iter().map(field).collect();
         values.resize(BATCH_AXES, 0);
@@ -316,15 +329,20 @@ fn run_wide(call: &Call, job: &Job) -> Result<()> {
     if double::run(job, setting, &factors)? {
         return Ok(());
     }
-    if let Some(split) = tensor_plan(product, setting, job.precision) {
-        let forms = split.forms(&job.views);
-        if split.time(&forms) < choice(product, setting).time
-            && split::run(&split, launcher, product, *at, (&job.views, &forms), activation.code, factors)?
+    let asked = Asked { setting, precision: job.precision };
+    let ways = ways(product, asked);
+    let forms = ways.split.as_ref().map(|plan| plan.forms(&job.views));
+    let expected = ways.split.as_ref().zip(forms.as_ref()).map(|(plan, forms)| plan.time(forms));
+    match (ways.best(expected), &forms) {
+        (Way::Direct(plan), _) => return direct::run(plan, job, factors),
+        (Way::Split(plan), Some(forms))
+            if split::run(plan, launcher, product, *at, (&job.views, forms), activation.code, factors)? =>
         {
             return Ok(());
         }
+        _ => {}
     }
-    let plan = plan(call.spec, product, setting)?;
+    let plan = ways.chains.as_ref().ok_or_else(|| too_large(call.spec, product))?;
     add_parts(job, plan.splits, &plan.words, &factors, |d| {
         let pointers = [at.a, at.b, at.c, at.bias, d].map(Arg::Ptr);
         let arguments = [&pointers[..], &factors[..], &[Arg::Block(&plan.words)]].concat();
@@ -356,8 +374,8 @@ pub fn add_parts(
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::Raw;
     use super::super::super::spec::Meta;
-    use super::super::super::{Raw, find};
     use super::*;
     use crate::kernels::{Parameter, find as kernel};
 
@@ -367,7 +385,7 @@ mod tests {
         let metas = dims.iter().map(|dims| Some(Meta::new(DType::F32, *dims))).collect();
         let raw: Vec<_> = options.iter().map(|name| (name.to_string(), Raw::Bool(true))).collect();
         let call = Call::new("matmul", metas, &raw).unwrap();
-        plan(find("matmul").unwrap(), &Product::of(&call).unwrap(), setting).unwrap()
+        plan(&Product::of(&call).unwrap(), setting).unwrap()
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 mod cpu;
 mod cuda;
+mod direct;
 mod double;
 mod half;
+mod route;
 mod split;
 
 use self::cpu::run as on_cpu;
@@ -63,7 +65,7 @@ fn output_type(spec: &OpSpec, operands: DType, attrs: &Attrs) -> Result<DType> {
 }
 
 /// One axis of the batch: its size and the operands' steps along it, in elements.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct BatchAxis {
     size: usize,
     a: usize,
@@ -80,7 +82,7 @@ impl BatchAxis {
 }
 
 /// The product in numbers. Axes that all operands walk through alike are one, and batches that share b are rows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Product {
     dims: Dims,
     m: usize,
