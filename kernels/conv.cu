@@ -8,29 +8,6 @@
 //   conv_*_reduce     sums splits: with splits > 1 the product writes [split] copies of the output to a workspace
 #include "common/conv_tile.cuh"
 
-// Column of the product to its place in one image's output channel.
-struct ForwardWhere {
-    unsigned column0, pixels, plane;
-    long long image_step;
-    WW_INLINE long long operator()(int column) const {
-        const unsigned j = column0 + column;
-        if (j >= pixels) return -1;
-        const unsigned image = j / plane;
-        return image * image_step + (j - image * plane);
-    }
-};
-
-// Starts a loader at the thread's pixel.
-template <class T, class Loader>
-WW_INLINE void start_pixel(Loader &load, const T *x, const Conv &p, unsigned group, unsigned column0) {
-    unsigned j = column0 + load.column();
-    const bool valid = j < p.pixels;
-    const unsigned w = j % p.out[2], row = j / p.out[2], h = row % p.out[1], rest = row / p.out[1];
-    const unsigned d = rest % p.out[0], image = rest / p.out[0];
-    load.place(x, group, valid ? image : 0, valid, (int)(d * p.stride[0]) - p.pad[0], (int)(h * p.stride[1]) - p.pad[1],
-               (int)(w * p.stride[2]) - p.pad[2]);
-}
-
 template <class Tl, bool TABLE>
 WW_INLINE void conv_tile(const typename Tl::T *x, const typename Tl::T *w, const typename Tl::T *bias, typename Tl::T *d,
                          typename Tl::T p0, typename Tl::T p1, const Conv &p) {
@@ -48,6 +25,7 @@ WW_INLINE void conv_tile(const typename Tl::T *x, const typename Tl::T *w, const
     if constexpr (TABLE) {
         __shared__ typename Table::Table table;
         Table load_b(table, p, first * Tl::BK);
+        __syncthreads();
         start_pixel(load_b, x, p, group, column0);
         MatrixLoader<T, Tl::BM, Tl::BK, Tl::THREADS> load_a;
         load_a.init(w + (long long)group * p.group_out * k_total, k_total, true, false, m0, p.group_out, first * Tl::BK, k_total);

@@ -129,7 +129,7 @@ template <class T, int BN, int BK, int THREADS> struct TapLoader {
 };
 
 // Few input channels: k runs as the weights lie in memory, (channel, tap), and a table in shared memory, made one tile
-// ahead, says where each k looks.
+// ahead, says where each k looks. Its threads meet at a barrier before the first fetch and between fetches.
 template <class T, int BN, int BK, int THREADS> struct TableLoader {
     static constexpr int COUNT = BN * BK / THREADS, VEC = 16 / sizeof(T), PITCH = BN + VEC, K_STEP = THREADS / BN;
     static_assert(THREADS % BN == 0 && THREADS >= BK, "tile shape");
@@ -152,7 +152,6 @@ template <class T, int BN, int BK, int THREADS> struct TableLoader {
         k_next = k_begin;
         buffer = 0;
         tabulate();
-        __syncthreads();
     }
     WW_INLINE int column() const { return threadIdx.x % BN; }
     WW_INLINE void place(const T *x, unsigned group, unsigned image, bool valid_, int d, int h, int w) {
@@ -186,6 +185,29 @@ template <class T, int BN, int BK, int THREADS> struct TableLoader {
     }
     WW_INLINE void flush(unsigned stage) { mover.flush(stage + dst, K_STEP * PITCH * sizeof(T), false); }
 };
+
+// Column of the product to its place in one image's output channel.
+struct ForwardWhere {
+    unsigned column0, pixels, plane;
+    long long image_step;
+    WW_INLINE long long operator()(int column) const {
+        const unsigned j = column0 + column;
+        if (j >= pixels) return -1;
+        const unsigned image = j / plane;
+        return image * image_step + (j - image * plane);
+    }
+};
+
+// Starts a loader at the thread's pixel.
+template <class T, class Loader>
+WW_INLINE void start_pixel(Loader &load, const T *x, const Conv &p, unsigned group, unsigned column0) {
+    unsigned j = column0 + load.column();
+    const bool valid = j < p.pixels;
+    const unsigned w = j % p.out[2], row = j / p.out[2], h = row % p.out[1], rest = row / p.out[1];
+    const unsigned d = rest % p.out[0], image = rest / p.out[0];
+    load.place(x, group, valid ? image : 0, valid, (int)(d * p.stride[0]) - p.pad[0], (int)(h * p.stride[1]) - p.pad[1],
+               (int)(w * p.stride[2]) - p.pad[2]);
+}
 
 // bias and activation over one thread's outputs. `where(column)` gives the pixel's offset in d for channel 0, or a
 // negative number beyond the last pixel; channels lie `plane` apart.

@@ -1,0 +1,40 @@
+// What the split convolutions share: float32 operands as scaled halves (split.cuh) and when that is not enough.
+//
+// The input becomes planes [hi, lo][image][pixel][pitch] with channels contiguous; each pixel has a scale 2^e for every 64
+// channels, so that one pass suffices, and the products of those 64 channels are scaled by it when they are summed. The
+// weights become planes [hi, lo][filter][tap][channels to whole 64], each filter with an exponent.
+//
+// Of up to eight channels whose kernel is up to eight wide, a window's line takes the place of a pixel: eight pixels of
+// eight channels side by side, of which 64 "channels" a kernel's line is one tap. Windows overlap in the planes [hi,
+// lo][image][line][pixel with padding][8], and all of a line have one scale.
+//
+// A value below 2^-30 of the largest that its scale was made for ("tiny") may have lost digits. That is harmless where the
+// same 64 channels hold a large product for every filter, which is certain if those channels that are not large (2^-8 of the
+// largest) are together fewer than the channels in the pixel and any filter's tap.
+#pragma once
+#include "conv_tile.cuh"
+#include "split.cuh"
+
+constexpr unsigned CONV_CHANNELS = 64;
+// Exponents of the input's scales: beyond, sums might leave the range of float32.
+constexpr int CONV_LEAST = -96, CONV_MOST = 60;
+
+// The convolution as the planes hold it, and as the operands do.
+struct ConvSplit {
+    Conv conv, own;
+    unsigned epoch_x, epoch_w;
+};
+
+WW_INLINE unsigned conv_blocks(unsigned channels) { return (channels + CONV_CHANNELS - 1) / CONV_CHANNELS; }
+
+// What a range's TINY holds: 0, or one more than the most channels that are not large beside a tiny one.
+WW_INLINE bool conv_unsuited(const unsigned long long *range_x, const unsigned long long *range_w, const ConvSplit &p) {
+    const unsigned tiny_x = Range::read(range_x, Range::TINY, p.epoch_x), tiny_w = Range::read(range_w, Range::TINY, p.epoch_w);
+    const unsigned defect_x = Range::read(range_x, Range::DEFECT, p.epoch_x), defect_w = Range::read(range_w, Range::DEFECT, p.epoch_w);
+    const int e_x = (int)Range::read(range_x, Range::EXPONENT, p.epoch_x) - SPLIT_BIAS;
+    const int e_w = (int)Range::read(range_w, Range::EXPONENT, p.epoch_w) - SPLIT_BIAS;
+    // Of the last block, which may have fewer.
+    const unsigned channels = (p.conv.group_in - 1) % CONV_CHANNELS + 1, terms = p.own.group_in * conv_taps(p.own);
+    const bool wide_x = (tiny_x != 0) & (tiny_x - 1 + defect_w >= channels), wide_w = (tiny_w != 0) & (defect_x + defect_w >= channels);
+    return wide_x | wide_w | (e_x + e_w > 97 - (32 - __clz((int)(terms - 1))));
+}
