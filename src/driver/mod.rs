@@ -26,4 +26,4 @@ pub(crate) use module::PackedArguments;
 pub use module::{Function, Grid, Module};
 pub use pages::Pages;
 pub use stream::{Event, Stream};
-pub use tensor_map::{Halves, TensorMap};
+pub use tensor_map::{Halves, ImageAxis, Images, TensorMap};

@@ -29,6 +29,36 @@ pub struct Halves {
     pub pitch: usize,
 }
 
+/// Images of halves, one after the other, the channels of a pixel side by side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Images {
+    /// Start, at a multiple of 16 bytes.
+    pub ptr: DevicePtr,
+    /// Channels of a pixel, a multiple of 8; a copy finds zeros beyond them.
+    pub channels: usize,
+    /// Elements from one pixel to the next, a multiple of 8. Pixels may overlap.
+    pub pixel: usize,
+    /// Elements from one line to the next, a multiple of 8.
+    pub line: usize,
+    /// Two or three axes of an image, the last one of its memory layout first.
+    pub axes: Vec<ImageAxis>,
+    /// Number of images.
+    pub images: usize,
+}
+
+/// Pixels along an axis of an image, and those from which a copy starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageAxis {
+    /// Pixels.
+    pub size: usize,
+    /// First starting pixel, from 0.
+    pub lower: i32,
+    /// End of the starting pixels, from `size`.
+    pub upper: i32,
+    /// Pixels from one start to the next, 1 to 8.
+    pub step: u32,
+}
+
 /// `CUtensorMap`.
 #[repr(C, align(64))]
 pub struct TensorMap {
@@ -92,6 +122,51 @@ impl TensorMap {
             return Ok(None);
         }
         context.check("cuTensorMapEncodeTiled", answer).map(|()| Some(map))
+    }
+
+    /// The map that copies 64 channels of `pixels` pixels, swizzled by 128 bytes: the windows of a convolution seen through one
+    /// tap. `None` where the driver makes none.
+    pub fn images(context: &Context, images: &Images, pixels: u32) -> Result<Option<TensorMap>> {
+        let _bound = context.bind()?;
+        let Some(encode) = context.api.table.tensor_map_encode_im2col else { return Ok(None) };
+        let mut map = TensorMap { words: [0; 32] };
+        let mut dims = vec![images.channels as u64];
+        dims.extend(images.axes.iter().map(|axis| axis.size as u64));
+        let mut strides = vec![2 * images.pixel as u64, 2 * images.line as u64];
+        strides.extend(images.axes[1..].iter().scan(2 * images.line as u64, |bytes, axis| {
+            *bytes *= axis.size as u64;
+            Some(*bytes)
+        }));
+        dims.push(images.images as u64);
+        let corners = |corner: fn(&ImageAxis) -> i32| images.axes.iter().map(corner).collect::<Vec<c_int>>();
+        let (lower, upper) = (corners(|axis| axis.lower), corners(|axis| axis.upper));
+        let mut steps = vec![1u32];
+        steps.extend(images.axes.iter().map(|axis| axis.step));
+        steps.push(1);
+        // SAFETY: as for `halves`; the corners have an entry for each axis, which are the rank's less two.
+        let answer = unsafe {
+            encode(
+                map.words.as_mut_ptr().cast(),
+                FLOAT16.0,
+                dims.len() as u32,
+                images.ptr.0 as *mut _,
+                dims.as_ptr(),
+                strides.as_ptr(),
+                lower.as_ptr(),
+                upper.as_ptr(),
+                64,
+                pixels,
+                steps.as_ptr(),
+                NO_INTERLEAVE,
+                SWIZZLE_128,
+                PROMOTE_256,
+                ZEROS_OUTSIDE,
+            )
+        };
+        if answer == NOT_SUPPORTED {
+            return Ok(None);
+        }
+        context.check("cuTensorMapEncodeIm2col", answer).map(|()| Some(map))
     }
 
     /// The map as a kernel's argument. The driver copies it at launch, from any address.

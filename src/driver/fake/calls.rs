@@ -435,6 +435,59 @@ extern "system" fn tensor_map_encode_tiled(
     })
 }
 
+/// Writes down what the map was made of: address, dims, strides, steps, corners of both ends, pixels.
+extern "system" fn tensor_map_encode_im2col(
+    map: *mut c_void,
+    _kind: c_int,
+    rank: u32,
+    address: *mut c_void,
+    dims: *const u64,
+    strides: *const u64,
+    lower: *const c_int,
+    upper: *const c_int,
+    channels: u32,
+    pixels: u32,
+    steps: *const u32,
+    _interleave: c_int,
+    swizzle: c_int,
+    _promotion: c_int,
+    _fill: c_int,
+) -> Status {
+    plain("cuTensorMapEncodeIm2col", None, |_| {
+        let rank = rank as usize;
+        let wide = |at: *const u64, count: usize| -> Vec<u64> {
+            host_bytes(at as usize, 8 * count).chunks_exact(8).map(bytemuck::pod_read_unaligned).collect()
+        };
+        let narrow = |at: usize, count: usize| -> &[i32] { bytemuck::cast_slice(host_bytes(at, 4 * count)) };
+        let (dims, strides) = (wide(dims, rank), wide(strides, rank - 1));
+        let steps = narrow(steps as usize, rank);
+        let corners = [lower, upper].map(|at| narrow(at as usize, rank - 2));
+        let most = 1 << [15, 7, 3][rank - 3];
+        let fits = dims.iter().all(|dim| (1..=1 << 32).contains(dim))
+            && strides.iter().all(|stride| stride % 16 == 0 && *stride < 1 << 40)
+            && steps.iter().all(|step| (1..=8).contains(step))
+            && corners.iter().all(|ends| ends.iter().all(|end| (-most..most).contains(end)))
+            && (1..=1024).contains(&pixels);
+        let aligned = (map as usize).is_multiple_of(64) && (address as usize).is_multiple_of(16);
+        if !fits || !aligned || swizzle == 3 && channels > 64 {
+            return Err(INVALID_VALUE);
+        }
+        let mut bytes: Vec<u64> = [&[address as u64][..], &dims, &strides].concat();
+        let pixels = pixels as i32;
+        let small = steps.iter().chain(corners[0]).chain(corners[1]).chain([&pixels]);
+        let small: Vec<u8> = small.map(|value| *value as i8 as u8).collect();
+        bytes.extend(small.chunks(8).map(|chunk| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_le_bytes(word)
+        }));
+        let mut words = [0u64; 16];
+        words[..bytes.len()].copy_from_slice(&bytes);
+        put(map.cast(), words);
+        Ok(())
+    })
+}
+
 /// The table, without the optional functions of those names.
 pub(super) fn table(absent: &[&str]) -> Table {
     let has = |symbol: &str| !absent.contains(&symbol);
@@ -504,7 +557,11 @@ pub(super) fn table(absent: &[&str]) -> Table {
         } else {
             None
         },
-        tensor_map_encode_im2col: None,
+        tensor_map_encode_im2col: if has("cuTensorMapEncodeIm2col") {
+            Some(tensor_map_encode_im2col)
+        } else {
+            None
+        },
         occupancy_max_active_blocks: None,
         occupancy_max_active_clusters: None,
         link_create: None,

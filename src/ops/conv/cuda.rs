@@ -1,12 +1,13 @@
 //! The GPU form: a plan found from sizes and alignments alone, then its launches.
 
-use super::{Extra, Problem, Setting, run_in_parts};
+use super::{Extra, Problem, Setting, run_in_parts, split};
 use crate::Result;
 use crate::driver::DevicePtr;
 use crate::kernels::{Arg, Launcher, grid_x, linear};
-use crate::ops::Call;
 use crate::ops::activation::Activation;
+use crate::ops::operands::{device_optional, device_view};
 use crate::ops::tile::{Card, Choice, STEP, Tile, Work, choose, split_evenly};
+use crate::ops::{Call, Precision};
 use crate::tensor::DeviceView;
 
 #[rustfmt::skip]
@@ -72,8 +73,9 @@ fn depthwise(problem: &Problem) -> Option<String> {
         .then(|| format!("depthwise_k{}s{}", width.kernel, width.stride))
 }
 
-/// The fastest tile; `true` for one that reads packed weights, `None` where one thread an output is faster.
-fn tile(problem: &Problem, setting: &Setting) -> Option<(Choice, bool)> {
+/// The fastest tile, `true` for one that reads packed weights, `None` where one thread an output is faster; and
+/// microseconds.
+pub(super) fn tile(problem: &Problem, setting: &Setting) -> (Option<(Choice, bool)>, f64) {
     let float32 = setting.size == 4;
     let columns = problem.images * problem.windows();
     let terms = problem.group_in * problem.taps();
@@ -97,10 +99,10 @@ fn tile(problem: &Problem, setting: &Setting) -> Option<(Choice, bool)> {
         let choice = choose(tiles, &work(depth), &setting.card);
         let packing = PACKING + 2.0 * (elements * setting.size) as f64 / setting.card.bandwidth;
         if choice.time + packing < fastest {
-            best = Some((choice, true));
+            (fastest, best) = (choice.time + packing, Some((choice, true)));
         }
     }
-    best
+    (best, fastest)
 }
 
 /// The launch of a normalized problem that has outputs.
@@ -121,7 +123,7 @@ fn plan(problem: &Problem, setting: &Setting) -> Plan {
         let planes = problem.images * problem.groups * problem.group_out;
         return plain(kernel, planes * height.output.div_ceil(STRIP) * width.output);
     }
-    let Some((Choice { tile, splits, .. }, packs)) = tile(problem, setting) else {
+    let (Some((Choice { tile, splits, .. }, packs)), _) = tile(problem, setting) else {
         return plain("direct".into(), outputs);
     };
     let taps = problem.taps();
@@ -165,8 +167,50 @@ pub fn run(
         return Ok(());
     }
     let problem = super::problem(call)?.normalized();
+    if run_split(call, launcher, &problem, inputs, outputs)? {
+        return Ok(());
+    }
     let planes = [problem.slid(), problem.windows()];
     run_in_parts(call, &problem, planes, (inputs, outputs), |part, at| run_images(call, launcher, part, at))
+}
+
+fn setting(call: &Call, launcher: &Launcher, [x, y]: [DevicePtr; 2]) -> Result<Setting> {
+    Ok(Setting {
+        size: call.dtype().size(),
+        aligned: [x, y].map(|ptr| ptr.0 % 16 == 0),
+        activation: Activation::new(&call.attrs).code,
+        card: Card::of(launcher)?,
+    })
+}
+
+/// The plan over the tensor cores where the problem may take that route.
+pub(super) fn split_plan(problem: &Problem, setting: &Setting, precision: Precision) -> Option<split::Plan> {
+    let plan = split::plan(problem, setting, precision)?;
+    depthwise(problem).is_none().then_some(plan)
+}
+
+/// Runs it over the tensor cores where that is the faster route.
+fn run_split(
+    call: &Call,
+    launcher: &Launcher,
+    problem: &Problem,
+    inputs: &[Option<DeviceView>],
+    outputs: &[DeviceView],
+) -> Result<bool> {
+    let views = [device_view(call, inputs, 0)?, device_view(call, inputs, 1)?];
+    let [x, w] = views.map(|view| view.ptr);
+    let at = split::Pointers { x, w, bias: device_optional(inputs, 2), y: outputs[0].ptr };
+    let setting = setting(call, launcher, [x, at.y])?;
+    if setting.card.level != 90 {
+        return Ok(false);
+    }
+    let Some(plan) = split_plan(problem, &setting, call.precision) else { return Ok(false) };
+    let forms = plan.forms(&views);
+    if plan.time(&forms) >= tile(problem, &setting).1 {
+        return Ok(false);
+    }
+    let parameters = Activation::new(&call.attrs).arguments(call.dtype());
+    split::run(&plan, launcher, &setting, at, (&views, &forms), parameters)
 }
 
 fn run_images(
@@ -176,12 +220,7 @@ fn run_images(
     [x, w, bias, y]: [DevicePtr; 4],
 ) -> Result<()> {
     let (dtype, activation) = (call.dtype(), Activation::new(&call.attrs));
-    let setting = Setting {
-        size: dtype.size(),
-        aligned: [x, y].map(|ptr| ptr.0 % 16 == 0),
-        activation: activation.code,
-        card: Card::of(launcher)?,
-    };
+    let setting = setting(call, launcher, [x, y])?;
     let plan = plan(problem, &setting);
     let name = |kernel: &str| format!("conv_{}_{kernel}", dtype.suffix());
     let [first, second] = activation.arguments(dtype);

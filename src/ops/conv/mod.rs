@@ -4,6 +4,7 @@ mod cpu;
 mod cuda;
 mod launch;
 mod problem;
+mod split;
 
 pub(super) use self::launch::*;
 pub(super) use self::problem::*;

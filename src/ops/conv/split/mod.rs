@@ -1,0 +1,336 @@
+//! The route over Hopper's tensor cores: float32 operands as scaled float16 planes (kernels/common/conv_split.cuh).
+
+mod launch;
+
+pub use self::launch::{Planes, Pointers, run};
+
+use super::super::Precision;
+use super::super::geometry::WindowAxis;
+use super::super::tile::{BANDWIDTH, LAUNCH};
+use super::{Extra, Problem, Setting};
+use crate::driver::{DevicePtr, Halves, ImageAxis, Images};
+use crate::tensor::{DeviceView, Form, FormKey};
+
+/// One of the kernels of kernels/conv_split.cu. The times are those of an H200.
+#[derive(Debug, PartialEq)]
+struct Tile {
+    name: &'static str,
+    /// Output pixels, each 64 of which a warpgroup multiplies.
+    pixels: usize,
+    filters: usize,
+    /// Planes of each operand that are multiplied.
+    planes: usize,
+    /// Blocks of pixels and weights that shared memory holds.
+    units: usize,
+    /// Microseconds for 64 channels of one tap, and for the rest of a tile.
+    times: (f64, f64),
+}
+
+#[rustfmt::skip]
+static THREE_PRODUCTS: [Tile; 2] = [
+    Tile { name: "split_192x64", pixels: 192, filters: 64, planes: 2, units: 3, times: (0.88, 1.8) },
+    Tile { name: "split_128x64", pixels: 128, filters: 64, planes: 2, units: 4, times: (0.57, 1.8) },
+];
+#[rustfmt::skip]
+static ONE_PRODUCT: [Tile; 2] = [
+    Tile { name: "half_192x64", pixels: 192, filters: 64, planes: 1, units: 6, times: (0.41, 1.5) },
+    Tile { name: "half_128x64", pixels: 128, filters: 64, planes: 1, units: 8, times: (0.30, 1.3) },
+];
+
+/// Bytes of shared memory in which results of one pixel wait.
+const STAGED: usize = 136;
+/// Channels of a block.
+const CHANNELS: usize = 64;
+/// Most channels and width of a kernel that are taken line by line.
+const LINE: usize = 8;
+/// Share of the bandwidth that the splitting kernel reaches, and the microseconds that its launch adds.
+const SPLITTING: (f64, f64) = (0.6, 2.0);
+/// Pixels of a block of the splitting kernel.
+const SPLIT_PIXELS: usize = 64;
+
+// Flags of kernels/conv_split.cu.
+const VECTOR_D: u32 = 2;
+const VOLUME: u32 = 4;
+// Flag of kernels/conv_planes.cu.
+const HI_ONLY: u32 = 1;
+
+/// Most elements of anything that the kernels count in 32 bits.
+const MOST: usize = i32::MAX as usize;
+
+impl Tile {
+    fn count(&self, pixels: usize, filters: usize) -> usize {
+        pixels.div_ceil(self.pixels).saturating_mul(filters.div_ceil(self.filters))
+    }
+
+    fn threads(&self) -> u32 {
+        (self.pixels / 64 + 1) as u32 * 128
+    }
+
+    fn shared(&self) -> u32 {
+        (self.units * self.planes * (self.pixels + self.filters) * 128 + self.pixels * STAGED + 1024) as u32
+    }
+}
+
+/// The input or the weights as planes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Side {
+    /// Elements of a plane.
+    plane: usize,
+    /// Scales or exponents.
+    scales: usize,
+    /// Float32 elements read.
+    elements: usize,
+    /// Blocks of kernels/conv_planes.cu.
+    blocks: usize,
+    hi_only: bool,
+    key: FormKey,
+}
+
+impl Side {
+    fn planes(&self) -> usize {
+        if self.hi_only { 1 } else { 2 }
+    }
+
+    /// Microseconds to split it, launches aside.
+    fn time(&self) -> f64 {
+        (4 * self.elements + 2 * self.planes() * self.plane) as f64 / (SPLITTING.0 * BANDWIDTH)
+    }
+}
+
+/// The launches of one convolution.
+#[derive(Debug)]
+pub struct Plan {
+    tile: &'static Tile,
+    /// The problem, and as the planes hold it.
+    own: Problem,
+    seen: Problem,
+    lines: Option<Lines>,
+    /// Axes of the images for the copy engine, width first.
+    axes: Vec<ImageAxis>,
+    x: Side,
+    w: Side,
+    /// Microseconds that the tiles take.
+    time: f64,
+}
+
+/// Starting pixels along an axis; `None` where the copy engine does not go. Corners have that many bits, as have offsets.
+fn image_axis(axis: &WindowAxis, bits: u32) -> Option<ImageAxis> {
+    let (low, high) = (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1);
+    let lower = -(axis.begin as i64);
+    let upper = lower + (axis.output as i64 - 1) * axis.stride as i64 + 1 - axis.input as i64;
+    let reach = (axis.kernel - 1).saturating_mul(axis.dilation);
+    let fits = (low..=high).contains(&lower)
+        && (low..=high).contains(&upper)
+        && reach < 1 << bits
+        && axis.stride <= 8;
+    fits.then_some(ImageAxis {
+        size: axis.input,
+        lower: lower as i32,
+        upper: upper as i32,
+        step: axis.stride as u32,
+    })
+}
+
+fn image_axes(problem: &Problem) -> Option<Vec<ImageAxis>> {
+    let [depth, height, width] = &problem.axes;
+    let flat = depth.input == 1 && depth.output == 1 && depth.kernel == 1 && depth.begin == 0;
+    if flat {
+        return Some(vec![image_axis(width, 8)?, image_axis(height, 8)?]);
+    }
+    Some(vec![image_axis(width, 4)?, image_axis(height, 4)?, image_axis(depth, 4)?])
+}
+
+/// Few channels: a line of the planes, whose windows take the place of pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Lines {
+    /// Pixels with all padding.
+    padded: usize,
+    stride: usize,
+}
+
+impl Lines {
+    /// The problem as the planes hold it; `None` where it has not few channels.
+    fn of(problem: &Problem) -> Option<(Problem, Lines)> {
+        let width = problem.axes[2];
+        if problem.group_in > LINE || width.kernel > LINE || width.dilation > 1 {
+            return None;
+        }
+        let padded = (width.begin + width.input).max((width.output - 1) * width.stride + LINE);
+        let lines = Lines { padded: padded.next_multiple_of(width.stride), stride: width.stride };
+        let windows = WindowAxis { input: width.output, kernel: 1, stride: 1, begin: 0, end: 0, ..width };
+        let [depth, height, _] = problem.axes;
+        Some((Problem { group_in: CHANNELS, axes: [depth, height, windows], ..*problem }, lines))
+    }
+}
+
+/// Both sides of a problem, and of the problem as the planes hold it.
+fn sides(own: &Problem, seen: &Problem, lines: Option<Lines>, hi_only: bool) -> [Side; 2] {
+    let Problem { images, group_in: channels, group_out: filters, axes: [depth, height, width], .. } = *own;
+    let (taps, pixels, parts) = (seen.taps(), seen.slid(), seen.channel_parts());
+    let key = |name, sizes: [usize; 5]| {
+        let [a, b, c, d, e] = sizes.map(|size| size as u64);
+        (name, [a, b, c, d, e, u64::from(hi_only)])
+    };
+    let count = depth.input * height.input;
+    let (plane, blocks, key_x) = match lines {
+        Some(Lines { padded, .. }) => (
+            images * count * padded * LINE,
+            images * count,
+            key(
+                "conv lines",
+                [images * count, channels << 32 | width.input, width.begin, padded, width.output],
+            ),
+        ),
+        None => (
+            images * pixels * channels.next_multiple_of(8),
+            images * parts * pixels.div_ceil(SPLIT_PIXELS),
+            key("conv pixels", [images, channels, pixels, 0, 0]),
+        ),
+    };
+    let scales = images * pixels * parts;
+    let elements = images * own.slid() * channels;
+    let x = Side { plane, scales, elements, blocks, hi_only, key: key_x };
+    let lined = if lines.is_some() { width.kernel } else { 0 };
+    let w = Side {
+        plane: filters * taps * parts * CHANNELS,
+        scales: filters,
+        elements: filters * own.taps() * channels,
+        blocks: filters,
+        hi_only,
+        key: key("conv weights", [filters, channels, own.taps(), lined, 0]),
+    };
+    [x, w]
+}
+
+impl Problem {
+    /// Blocks of 64 input channels.
+    fn channel_parts(&self) -> usize {
+        self.group_in.div_ceil(CHANNELS)
+    }
+
+    /// Whether the kernels can count everything of it.
+    fn is_countable(&self) -> bool {
+        let product = |sizes: &[usize]| sizes.iter().fold(1, |all: usize, size| all.saturating_mul(*size));
+        let (taps, parts) = (self.taps(), self.channel_parts());
+        let counts = [
+            product(&[2, self.images, self.slid()]),
+            product(&[self.images, self.windows()]),
+            product(&[self.images, parts, self.slid().div_ceil(SPLIT_PIXELS)]).saturating_add(self.group_out),
+            product(&[taps, parts, CHANNELS]),
+            product(&[2, self.group_out, 128]),
+            THREE_PRODUCTS[1].count(product(&[self.images, self.windows()]), self.group_out),
+        ];
+        counts.into_iter().all(|count| count <= MOST)
+            && product(&[self.slid(), self.group_in.next_multiple_of(8)]) < 1 << 38
+            && product(&[self.images, self.slid(), parts * CHANNELS]) < 1 << 42
+    }
+}
+
+/// The plan of a normalized problem that has outputs, on a device of compute capability 9.0; `None` where this route does
+/// not take it.
+pub fn plan(problem: &Problem, setting: &Setting, precision: Precision) -> Option<Plan> {
+    let terms = problem.group_in * problem.taps();
+    if setting.size != 4 || problem.groups != 1 || terms == 0 || precision == Precision::Strict {
+        return None;
+    }
+    let (seen, lines) = match Lines::of(problem) {
+        Some((seen, lines)) => (seen, Some(lines)),
+        None => (*problem, None),
+    };
+    let axes = image_axes(&seen).filter(|_| seen.is_countable() && problem.is_countable())?;
+    let highest = precision == Precision::Highest;
+    let tiles: &[Tile] = if highest { &THREE_PRODUCTS } else { &ONE_PRODUCT };
+    let (pixels, filters) = (problem.images * problem.windows(), problem.group_out);
+    let blocks = seen.taps() * seen.channel_parts();
+    let time = |tile: &Tile| {
+        let waves = tile.count(pixels, filters).div_ceil(setting.card.multiprocessors.max(1) as usize);
+        waves as f64 * (tile.times.0 * blocks as f64 + tile.times.1)
+    };
+    let tile = tiles.iter().min_by(|one, other| time(one).total_cmp(&time(other)))?;
+    let [x, w] = sides(problem, &seen, lines, !highest);
+    Some(Plan { tile, axes, own: *problem, seen, lines, x, w, time: time(tile) })
+}
+
+impl Plan {
+    /// What is known of the operands' planes, and note of this use.
+    pub fn forms(&self, [x, w]: &[DeviceView; 2]) -> [Form<Planes>; 2] {
+        [x.form(self.x.key, w), w.form(self.w.key, x)]
+    }
+
+    /// Microseconds expected. Planes that a tensor keeps cost nothing, nor do those that are made once to be kept.
+    pub fn time(&self, forms: &[Form<Planes>; 2]) -> f64 {
+        let passing = [(&self.x, &forms[0]), (&self.w, &forms[1])]
+            .into_iter()
+            .filter(|(_, form)| matches!(form, Form::Passing));
+        let splits: Vec<f64> = passing.map(|(side, _)| side.time()).collect();
+        let launch = if splits.is_empty() { 0.0 } else { SPLITTING.1 };
+        LAUNCH + launch + splits.iter().sum::<f64>() + self.time
+    }
+
+    /// The kernel that makes planes.
+    fn splitting(&self) -> &'static str {
+        if self.lines.is_some() { "conv_f32_planes_lines" } else { "conv_f32_planes" }
+    }
+
+    /// The input's planes at `ptr` as the copy engine walks over them.
+    fn images(&self, ptr: DevicePtr) -> Images {
+        let channels = self.seen.group_in.next_multiple_of(8);
+        let (pixel, line) = match self.lines {
+            Some(Lines { padded, stride }) => (LINE * stride, LINE * padded),
+            None => (channels, channels * self.seen.axes[2].input),
+        };
+        Images {
+            ptr,
+            channels,
+            pixel,
+            line,
+            axes: self.axes.clone(),
+            images: self.x.planes() * self.own.images,
+        }
+    }
+
+    /// The weights' planes at `ptr`.
+    fn weights(&self, ptr: DevicePtr) -> Halves {
+        let columns = self.seen.taps() * self.seen.channel_parts() * CHANNELS;
+        Halves { ptr, columns, rows: self.own.group_out, matrices: self.w.planes(), pitch: columns }
+    }
+
+    fn tiles(&self) -> usize {
+        self.tile.count(self.own.images * self.own.windows(), self.own.group_out)
+    }
+
+    /// `struct ConvPlanes`.
+    fn planes_words(&self, blocks_x: usize, epochs: [u32; 2]) -> Vec<u32> {
+        let Problem { images, group_in: channels, group_out: filters, axes: [.., width], .. } = self.own;
+        let padded = self.lines.map_or(0, |lines| lines.padded);
+        let sizes = [
+            images,
+            channels,
+            self.own.slid(),
+            channels.next_multiple_of(8),
+            filters,
+            self.own.taps(),
+            blocks_x,
+        ];
+        let mut words: Vec<u32> = sizes.map(|size| size as u32).into();
+        words.push(if self.x.hi_only { HI_ONLY } else { 0 });
+        words.extend(epochs);
+        words.extend([width.input, width.begin, padded, width.output, width.kernel].map(|size| size as u32));
+        words
+    }
+
+    /// `struct ConvSplit`.
+    fn words(&self, setting: &Setting, epochs: [u32; 2]) -> Vec<u32> {
+        let pixels = self.own.images * self.own.windows();
+        let vectors = setting.aligned[1] && self.own.windows().is_multiple_of(4);
+        let flags = [(vectors, VECTOR_D), (self.axes.len() == 3, VOLUME)];
+        let flags = flags.into_iter().map(|(set, flag)| if set { flag } else { 0 }).sum();
+        let extra = Extra { transposed: false, flags, splits: 1, split_tiles: 1, pixels, residues: 1 };
+        let mut words = [&self.seen, &self.own].map(|problem| problem.pack(setting, &extra)).concat();
+        words.extend(epochs);
+        words
+    }
+}
+
+#[cfg(test)]
+mod tests;
