@@ -1,7 +1,9 @@
 // The smallest calls that between them launch every kernel of the registry. Which tile a product takes depends on the
 // number of multiprocessors: on a card with one, large tiles pay at small sizes.
 import { types } from './cast.mjs';
+import { convolutions } from './conv-tensor-cores.mjs';
 import { binaryOps, unaryOps } from './elementwise.mjs';
+import { cases } from './tensor-cores.mjs';
 
 const row = (op, name, shapes, options = {}, extra = {}) => ({
   op, name, inputs: shapes.map((dims) => ({ dims, fill: extra.fill })), options, named: extra.named, dtypes: extra.dtypes, forms: ['arrays'],
@@ -111,4 +113,4 @@ export const single = [
 ];
 
 /** On a card of compute capability 9.0 with one multiprocessor, and on the others. */
-export { cases as tensorCores } from './tensor-cores.mjs';
+export const tensorCores = [...cases, ...convolutions];

@@ -104,9 +104,15 @@ def conv_forms(torch, inputs, options, operands):
     top, left, bottom, right = options["pads"]
     assert (top, left) == (bottom, right)
     arguments = {"stride": options["strides"], "padding": (top, left), "groups": options["group"]}
+    tf32 = options.get("precision") in ("high", "medium")
+
+    def convolve(x, w):
+        torch.backends.cudnn.allow_tf32 = tf32
+        return torch.nn.functional.conv2d(x, w, **arguments)
+
     for name, layout in (("NCHW", torch.contiguous_format), ("channels last", torch.channels_last)):
         x, w = (tensor.contiguous(memory_format=layout) for tensor in inputs)
-        yield f"conv2d {name}", lambda x=x, w=w: torch.nn.functional.conv2d(x, w, **arguments)
+        yield f"conv2d {name}{' in TF32' if tf32 else ''}", lambda x=x, w=w: convolve(x, w)
 
 
 def median_forms(torch, inputs, options, operands):

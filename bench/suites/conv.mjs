@@ -1,6 +1,14 @@
 /** @typedef {import('../cases.mjs').Case} Case */
 
-const BAR = /** @type {const} */ ({ of: 'peer', least: 0.6 });
+/** @param {number | undefined} least @returns {import('../cases.mjs').Bar | undefined} */
+const barOf = (least) => (least === undefined ? undefined : { of: 'peer', least });
+
+/** Least speed beside cuDNN in float32 of 3x3 convolutions of 32 images, by size, and of others, weights being kept. */
+const BARS = new Map([[56, 3.6], [28, 2.4], [14, 3.5], [7, 5]]);
+const OTHERS = 2;
+
+/** Least speed beside cuDNN in TF32 at precision 'high'. */
+const HIGH = 1.4;
 
 /**
  * @typedef {object} Shape
@@ -14,24 +22,28 @@ const BAR = /** @type {const} */ ({ of: 'peer', least: 0.6 });
  * @property {number} [group]
  */
 
-/** @param {string} label @param {Shape} shape @param {Partial<Case>} [more] @returns {Case} */
-function convolution(label, { batch, channels, size, outputs, kernel, stride = 1, pad = kernel >> 1, group = 1 }, more) {
+/**
+ * Weights stay the same between calls and their prepared form is kept, as in a network, unless `fresh`.
+ * @param {string} label @param {Shape} shape @param {Partial<Case> & { fresh?: boolean, precision?: string }} [more] @returns {Case}
+ */
+function convolution(label, { batch, channels, size, outputs, kernel, stride = 1, pad = kernel >> 1, group = 1 }, { fresh = false, precision, ...more } = {}) {
   const out = Math.floor((size + 2 * pad - kernel) / stride) + 1;
   const taps = (channels / group) * kernel * kernel;
   const elements = batch * (channels * size * size + outputs * out * out) + outputs * taps;
   return {
-    name: `${label}, batch ${batch}`,
+    name: `${label}, batch ${batch}${precision ? `, precision ${precision}` : ''}${fresh ? ', new weights' : ''}`,
     op: 'conv2d',
     inputs: [[batch, channels, size, size], [outputs, channels / group, kernel, kernel]],
     type: 'float32',
-    options: { strides: [stride, stride], pads: [pad, pad, pad, pad], group },
+    options: { strides: [stride, stride], pads: [pad, pad, pad, pad], group, ...(precision ? { precision } : {}) },
+    constant: fresh ? undefined : 1,
     work: { flops: 2 * batch * outputs * out * out * taps, bytes: 4 * elements },
     ...more,
   };
 }
 
 /** The 3x3 convolution of a ResNet stage: 64 channels at 56, doubled as the side is halved. */
-const resnet = (/** @type {number} */ size, /** @type {number} */ batch, /** @type {Partial<Case>} */ more = {}) => {
+const resnet = (/** @type {number} */ size, /** @type {number} */ batch, /** @type {Parameters<typeof convolution>[2]} */ more = {}) => {
   const channels = 64 * Math.round(56 / size);
   return convolution(`ResNet 3x3 at ${size}`, { batch, channels, size, outputs: channels, kernel: 3 }, more);
 };
@@ -42,10 +54,15 @@ export default {
   title: 'Convolutions, NCHW float32',
   cases: {
     cuda: [
-      ...[56, 28, 14, 7].map((size) => resnet(size, 32, { bar: BAR })),
+      ...[56, 28, 14, 7].map((size) => resnet(size, 32, { bar: barOf(BARS.get(size)) })),
+      ...[56, 7].map((size) => resnet(size, 32, { fresh: true })),
+      ...[56, 28, 14, 7].map((size) => resnet(size, 32, { precision: 'high', bar: barOf(HIGH) })),
       ...[56, 14].map((size) => resnet(size, 1)),
-      convolution('ResNet 1x1 at 56', { batch: 32, channels: 64, size: 56, outputs: 256, kernel: 1 }),
-      convolution('ResNet 7x7 stride 2', { batch: 32, channels: 3, size: 224, outputs: 64, kernel: 7, stride: 2 }),
+      convolution('3x3 stride 2 at 56, 128 channels', { batch: 32, channels: 128, size: 56, outputs: 128, kernel: 3, stride: 2 }, { bar: barOf(OTHERS) }),
+      convolution('ResNet 1x1 at 56', { batch: 32, channels: 64, size: 56, outputs: 256, kernel: 1 }, { bar: barOf(OTHERS) }),
+      convolution('ResNet 1x1 at 28, 512 to 128 channels', { batch: 32, channels: 512, size: 28, outputs: 128, kernel: 1 }, { bar: barOf(OTHERS) }),
+      convolution('ResNet 1x1 at 14, 1024 to 256 channels', { batch: 32, channels: 1024, size: 14, outputs: 256, kernel: 1 }, { bar: barOf(OTHERS) }),
+      convolution('ResNet 7x7 stride 2', { batch: 32, channels: 3, size: 224, outputs: 64, kernel: 7, stride: 2 }, { bar: barOf(OTHERS) }),
       convolution('depthwise 3x3 at 112', { batch: 32, channels: 96, size: 112, outputs: 96, kernel: 3, group: 96 }),
       convolution('depthwise 5x5 at 28', { batch: 32, channels: 240, size: 28, outputs: 240, kernel: 5, group: 240 }),
     ],
