@@ -6,6 +6,7 @@ use common::*;
 use std::ffi::CString;
 use warpwright_emulator::driver::abi::types::{Array, Bytes, Handle, Slot, Text};
 use warpwright_emulator::driver::abi::*;
+use warpwright_emulator::driver::control::{self, Launch};
 
 /// What `cuModuleLoadDataEx` answers, and the error log.
 fn load_with_log(text: &str) -> (Result<Handle, i32>, String) {
@@ -129,6 +130,33 @@ fn the_extended_launch() {
         cuOccupancyMaxActiveClusters(Slot::from(&mut block), function, Array::from(&mut config[..])),
         801
     );
+}
+
+#[test]
+fn launches_that_do_not_run_are_noted() {
+    let machine = ready("run=off");
+    let (function, device) = (adder(), filled(&[1]));
+    assert_eq!(add(function, device, 2, 40, 0), 0);
+    assert_eq!(read(device, 1), [1]);
+    let arguments =
+        [&device.to_ne_bytes()[..], &2u32.to_ne_bytes(), &40u32.to_ne_bytes()].map(<[u8]>::to_vec);
+    let noted = Launch {
+        kernel: "add_u32".into(),
+        blocks: (2, 1, 1),
+        threads: (32, 1, 1),
+        arguments: arguments.into(),
+        ..Launch::default()
+    };
+    assert_eq!(control::launches(), [noted]);
+    control::fail("cuLaunchKernel", 2, 1);
+    assert_eq!([(); 3].map(|()| add(function, device, 2, 1, 0)), [0, 1, 0]);
+    control::fault_in("add_u32", 719);
+    control::heal();
+    assert_eq!((add(function, device, 2, 1, 0), cuCtxSynchronize()), (0, 0));
+    assert_eq!((control::calls("cuLaunchKernel"), control::live().allocations), (5, 1));
+    control::fault_in("add_u32", 719);
+    assert_eq!((add(function, device, 2, 1, 0), cuCtxSynchronize()), (0, 719));
+    assert_eq!(machine.findings(), []);
 }
 
 #[test]

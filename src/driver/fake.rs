@@ -1,24 +1,22 @@
-//! A stand-in for the driver: its function table over buffers and queues in host memory (tests).
+//! The emulator (emulator/) as the driver of tests: a card of compute capability 9.0 whose kernels do nothing.
 //!
 //! Streams defer their work until something waits for it, so a missing wait shows as wrong data. Every use that the
-//! driver does not define (a stale handle, memory released under a running copy) is written down as misuse.
-
-mod calls;
-mod device;
-mod work;
+//! driver does not define (a stale handle, memory released under a running copy) is a finding, and fails the test.
 
 use super::load::{Api, start};
-use super::table::Status;
+use super::table::{Status, Table};
 use crate::Result;
-use device::State;
-pub(crate) use device::{Launch, Live};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+pub(crate) use warpwright_emulator::driver::Live;
+pub(crate) use warpwright_emulator::driver::control::Launch;
+use warpwright_emulator::driver::{self as emulator, Finding, abi, control, report};
+use warpwright_emulator::exec::tensor_map::TensorMap;
 
-/// The machine that the stand-in pretends to be.
+/// The machine that is emulated.
 pub(crate) struct Config {
     pub devices: usize,
     /// Bytes of each device.
@@ -27,8 +25,6 @@ pub(crate) struct Config {
     pub version: c_int,
     /// Optional functions that this driver lacks.
     pub absent: &'static [&'static str],
-    /// What the compiler says of PTX that it refuses.
-    pub log: &'static str,
     /// Answer of cuInit.
     pub init: Status,
     /// Whether pages of the process can be locked.
@@ -37,126 +33,120 @@ pub(crate) struct Config {
 
 impl Default for Config {
     fn default() -> Config {
-        Config {
-            devices: 1,
-            memory: 8 << 30,
-            version: 12040,
-            absent: &[],
-            log: "ptxas fatal : Unsupported .version 9.9",
-            init: 0,
-            locks_pages: true,
-        }
+        Config { devices: 1, memory: 8 << 30, version: 12040, absent: &[], init: 0, locks_pages: true }
     }
 }
 
-static INSTANCES: Mutex<BTreeMap<usize, Arc<Mutex<State>>>> = Mutex::new(BTreeMap::new());
-/// What `api()` gave out, for ever; kept here so that leak checkers tell it from what is lost.
-static STARTED: Mutex<Vec<&'static Result<Api>>> = Mutex::new(Vec::new());
+impl Config {
+    fn machine(&self) -> emulator::Config {
+        let mut text =
+            format!("cc=90,multiprocessors=132,run=off,devices={},memory={}", self.devices, self.memory);
+        if self.init != 0 {
+            text += &format!(",fail=cuInit:*:{}", self.init);
+        }
+        if !self.locks_pages {
+            text += ",fail=cuMemHostRegister_v2:*:801";
+        }
+        let absent = self.absent.iter().map(|symbol| symbol.to_string()).collect();
+        emulator::Config { driver: self.version, absent, ..emulator::Config::parse(&text).unwrap() }
+    }
+}
 
-/// A stand-in's number and what `api()` answers, once it has been started.
-type Here = (usize, Option<&'static Result<Api>>);
+type Answer = &'static Result<Api>;
 
 thread_local! {
-    static HERE: Cell<Option<Here>> = const { Cell::new(None) };
-    /// The context that is current on the thread.
-    static CURRENT: Cell<usize> = const { Cell::new(0) };
+    static HERE: Cell<Option<Answer>> = const { Cell::new(None) };
 }
 
-/// The stand-in of this thread, as the answer of `api()`.
+/// The emulator on this thread, as the answer of `api()`.
 pub(crate) fn installed() -> Option<Result<&'static Api>> {
-    HERE.get()?.1.map(|answer| answer.as_ref().map_err(Clone::clone))
+    HERE.get().map(|answer| answer.as_ref().map_err(Clone::clone))
 }
 
-fn instance(id: usize) -> Option<Arc<Mutex<State>>> {
-    INSTANCES.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+/// Address, dims, strides and rows of a box of a tensor map of three dimensions.
+pub(crate) fn map_of(bytes: &[u8]) -> [u64; 7] {
+    let map = TensorMap::of(&bytemuck::pod_read_unaligned(bytes)).expect("a tensor map");
+    let ([columns, rows, matrices, ..], [row, matrix, ..]) = (map.dims, map.strides);
+    [map.address, columns, rows, matrices, row, matrix, map.boxed[1].into()]
 }
 
-/// Takes the place of the driver on the thread that installs it, and on those that join, until it is dropped.
+/// Takes the place of the driver on the thread that installs it, and on those that join, until it is dropped. What was
+/// made of it must be dropped before.
 pub(crate) struct FakeDriver {
-    id: usize,
-    api: &'static Result<Api>,
+    api: Answer,
+    /// The machine is one for the process. Beside it what `api()` gave out, for ever: leak checkers tell it from what is
+    /// lost.
+    _alone: MutexGuard<'static, Vec<Answer>>,
 }
 
 impl FakeDriver {
     pub fn install(config: Config) -> FakeDriver {
-        static NEXT: AtomicUsize = AtomicUsize::new(1);
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let table = calls::table(config.absent);
-        let state = Arc::new(Mutex::new(State::new(config)));
-        INSTANCES.lock().unwrap_or_else(PoisonError::into_inner).insert(id, state);
-        HERE.set(Some((id, None)));
-        let driver = FakeDriver { id, api: Box::leak(Box::new(start(table, "stand-in".into()))) };
-        STARTED.lock().unwrap_or_else(PoisonError::into_inner).push(driver.api);
-        driver.join();
-        driver
+        static MACHINE: Mutex<Vec<Answer>> = Mutex::new(Vec::new());
+        let mut alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+        report::take();
+        emulator::restart(config.machine());
+        let address = |symbol: &str| match config.absent.contains(&symbol) {
+            true => None,
+            false => NonNull::new(abi::address(symbol) as *mut _),
+        };
+        // SAFETY: the emulator's functions have the driver's prototypes and are part of this program.
+        let table = unsafe { Table::resolve(&address) }.expect("every required function");
+        let api: Answer = Box::leak(Box::new(start(table, "emulator".into())));
+        alone.push(api);
+        HERE.set(Some(api));
+        FakeDriver { api, _alone: alone }
     }
 
     /// Makes `api()` answer with this driver on the calling thread too.
     pub fn join(&self) {
-        HERE.set(Some((self.id, Some(self.api))));
-    }
-
-    fn state<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
-        let state = instance(self.id).expect("installed");
-        let mut state: MutexGuard<'_, State> = state.lock().unwrap_or_else(PoisonError::into_inner);
-        look(&mut state)
+        HERE.set(Some(self.api));
     }
 
     /// Makes the `nth` call of that function from now on (from 1) answer with the status.
-    pub fn fail(&self, symbol: &'static str, nth: usize, status: Status) {
-        self.state(|state| {
-            let call = state.calls.get(symbol).copied().unwrap_or(0) + nth;
-            state.plans.push((symbol, call, status));
-        });
+    pub fn fail(&self, symbol: &str, nth: usize, status: Status) {
+        control::fail(symbol, nth as u64, status);
     }
 
     /// Makes that kernel fault on the device when it runs.
     pub fn fault_in(&self, kernel: &str, status: Status) {
-        self.state(|state| state.faulty.push((kernel.to_string(), status)));
+        control::fault_in(kernel, status);
     }
 
     /// Forgets failures that have not happened yet.
     pub fn heal(&self) {
-        self.state(|state| {
-            state.plans.clear();
-            state.faulty.clear();
-        });
+        control::heal();
     }
 
     /// How often a function was called.
     pub fn calls(&self, symbol: &str) -> usize {
-        self.state(|state| state.calls.get(symbol).copied().unwrap_or(0))
+        control::calls(symbol) as usize
     }
 
     /// Every function called so far and how often.
     pub fn called(&self) -> BTreeMap<&'static str, usize> {
-        self.state(|state| state.calls.clone())
+        control::called().into_iter().map(|(symbol, count)| (symbol, count as usize)).collect()
     }
 
     /// Launches so far, in order of submission.
     pub fn launches(&self) -> Vec<Launch> {
-        self.state(|state| state.launches.clone())
+        control::launches()
     }
 
-    /// Uses that the driver does not define.
-    pub fn misuse(&self) -> Vec<String> {
-        self.state(|state| state.misuse.clone())
+    /// Takes the findings so far.
+    pub fn misuse(&self) -> Vec<Finding> {
+        report::take()
     }
 
     /// Objects that exist now.
     pub fn live(&self) -> Live {
-        self.state(|state| state.live())
-    }
-
-    /// Objects that were left over when a working context was given back.
-    pub fn leaks(&self) -> Vec<Live> {
-        self.state(|state| state.leaks.clone())
+        control::live()
     }
 }
 
 impl Drop for FakeDriver {
     fn drop(&mut self) {
         HERE.set(None);
-        INSTANCES.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        let left = self.misuse();
+        assert!(left.is_empty() || std::thread::panicking(), "{left:?}");
     }
 }

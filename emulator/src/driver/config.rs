@@ -96,6 +96,8 @@ pub struct Config {
     pub recover: bool,
     /// Whether races in global memory are looked for, which is slow.
     pub global_races: bool,
+    /// Whether kernels run. Else launches are noted and do nothing.
+    pub run: bool,
 }
 
 /// What `checks=` names: the driver layer's own checkers, then those of the interpreter.
@@ -122,6 +124,7 @@ impl Default for Config {
             exit_leaks: false,
             recover: true,
             global_races: false,
+            run: true,
         }
     }
 }
@@ -195,6 +198,7 @@ impl Config {
             "exit-leaks" => self.exit_leaks = switch(value)?,
             "recover" => self.recover = switch(value)?,
             "global-races" => self.global_races = switch(value)?,
+            "run" => self.run = switch(value)?,
             _ => return Err("unknown key".into()),
         }
         Ok(())

@@ -7,6 +7,7 @@
 pub mod abi;
 mod card;
 pub mod config;
+pub mod control;
 mod exit;
 mod graphs;
 mod host;

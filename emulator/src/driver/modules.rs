@@ -1,12 +1,12 @@
 //! Modules, their functions and launches.
 
 use super::card::{self, Footprint, SHARED_DEFAULT};
-use super::link;
 use super::memory::enqueue;
 use super::queue::drain;
 use super::state::{Driver, Id, state};
 use super::status::*;
 use super::work::{Launch, Work};
+use super::{control, link};
 use crate::{DeviceMemory, Kernel, LoadError, LoadErrorKind, Module};
 use std::sync::Arc;
 
@@ -185,6 +185,8 @@ pub struct Shape {
     pub shared: u32,
     /// Blocks of a cluster along each axis; none where nothing was asked for.
     pub cluster: Option<[u32; 3]>,
+    /// Whether it may begin before the launch before it has ended.
+    pub early: bool,
 }
 
 impl Shape {
@@ -232,7 +234,13 @@ pub fn prepare(ordinal: usize, id: Id, shape: Shape, parameters: Vec<u8>) -> Out
 pub fn launch(ordinal: usize, id: Id, shape: Shape, handle: Id, parameters: Vec<u8>) -> Outcome {
     let stream = state().stream_id(ordinal, handle)?;
     let work = prepare(ordinal, id, shape, parameters)?;
-    enqueue(stream, work)
+    let noted = match &work {
+        Work::Launch(launch) if !state().config.run => Some(control::Launch::of(launch, &shape)),
+        _ => None,
+    };
+    enqueue(stream, work)?;
+    state().noted.extend(noted);
+    Ok(())
 }
 
 /// The places of a function's parameters.

@@ -54,6 +54,8 @@ pub struct Driver {
     /// Launches of each kernel that have begun, and that have ended well.
     pub attempts: BTreeMap<String, u64>,
     pub launches: BTreeMap<String, u64>,
+    /// What was launched while kernels do not run.
+    pub noted: Vec<super::control::Launch>,
     /// Whether the configuration came from the environment, which is read anew at cuInit.
     from_environment: bool,
     next: Id,
@@ -135,6 +137,7 @@ impl Driver {
             calls: BTreeMap::new(),
             attempts: BTreeMap::new(),
             launches: BTreeMap::new(),
+            noted: Vec::new(),
             from_environment: false,
             next,
             config,
@@ -327,6 +330,23 @@ pub struct Live {
     pub modules: usize,
     pub graphs: usize,
     pub links: usize,
+}
+
+impl std::ops::Add for Live {
+    type Output = Live;
+
+    fn add(self, other: Live) -> Live {
+        Live {
+            allocations: self.allocations + other.allocations,
+            bytes: self.bytes + other.bytes,
+            pinned: self.pinned + other.pinned,
+            streams: self.streams + other.streams,
+            events: self.events + other.events,
+            modules: self.modules + other.modules,
+            graphs: self.graphs + other.graphs,
+            links: self.links + other.links,
+        }
+    }
 }
 
 impl Live {

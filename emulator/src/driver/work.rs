@@ -58,6 +58,7 @@ pub struct Job {
     from: Arc<DeviceMemory>,
     delay: u64,
     planned: Option<Status>,
+    run: bool,
 }
 
 impl Driver {
@@ -94,6 +95,7 @@ impl Driver {
             from: self.memory_at(from, ordinal),
             delay: if name.is_empty() { 0 } else { self.config.delay(name) },
             planned: planned.map(|plan| plan.status),
+            run: self.config.run,
         }
     }
 
@@ -194,6 +196,9 @@ impl Job {
         std::thread::sleep(Duration::from_millis(self.delay));
         if let Some(status) = self.planned {
             return Err(status);
+        }
+        if !self.run {
+            return Ok(());
         }
         let outcome = crate::exec::launch_clusters(
             &launch.kernel,

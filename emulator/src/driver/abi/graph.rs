@@ -78,7 +78,13 @@ pub extern "C" fn cuGraphExecKernelNodeSetParams_v2(
     bound("cuGraphExecKernelNodeSetParams_v2", |ordinal| {
         let values = values.list(1)?[0];
         let packed = parameters(ordinal, values.function, values.addresses, values.extra)?;
-        let shape = Shape { grid: values.grid, block: values.block, shared: values.shared, cluster: None };
+        let shape = Shape {
+            grid: values.grid,
+            block: values.block,
+            shared: values.shared,
+            cluster: None,
+            early: false,
+        };
         inner::set_kernel(ordinal, exec, node, values.function, shape, packed)
     })
 }

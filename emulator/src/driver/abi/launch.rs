@@ -31,6 +31,7 @@ pub struct LaunchAttribute {
 
 const ATTRIBUTE_COOPERATIVE: c_int = 2;
 const ATTRIBUTE_CLUSTER: c_int = 4;
+const ATTRIBUTE_EARLY: c_int = 6;
 const ATTRIBUTE_LAST: c_int = 16;
 
 /// Marks in `extra`.
@@ -107,6 +108,7 @@ pub extern "C" fn cuLaunchKernel(
             block: [block_x, block_y, block_z],
             shared,
             cluster: None,
+            early: false,
         };
         inner::launch(ordinal, function, shape, stream, packed)
     })
@@ -121,15 +123,17 @@ pub extern "C" fn cuLaunchKernelEx(
 ) -> Status {
     bound("cuLaunchKernelEx", |ordinal| {
         let config = config.list(1)?[0];
-        let mut cluster = None;
+        let (mut cluster, mut early) = (None, false);
         for attribute in config.attributes.list(config.count as usize)? {
             check_attribute(&attribute)?;
-            if attribute.id == ATTRIBUTE_CLUSTER {
-                cluster = Some([attribute.value[0], attribute.value[1], attribute.value[2]]);
+            match attribute.id {
+                ATTRIBUTE_CLUSTER => cluster = attribute.value.first_chunk().copied(),
+                ATTRIBUTE_EARLY => early = attribute.value[0] == 1,
+                _ => {}
             }
         }
         let packed = parameters(ordinal, function, addresses, extra)?;
-        let shape = Shape { grid: config.grid, block: config.block, shared: config.shared, cluster };
+        let shape = Shape { grid: config.grid, block: config.block, shared: config.shared, cluster, early };
         inner::launch(ordinal, function, shape, config.stream, packed)
     })
 }

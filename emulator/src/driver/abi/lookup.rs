@@ -11,7 +11,8 @@ macro_rules! functions {
         /// Every exported function.
         pub const SYMBOLS: &[&str] = &[$(stringify!($name)),*];
 
-        fn address(symbol: &str) -> usize {
+        /// The address of an exported function; 0 where there is none of that name.
+        pub fn address(symbol: &str) -> usize {
             $(if symbol == stringify!($name) {
                 return super::$name as *const () as usize;
             })*

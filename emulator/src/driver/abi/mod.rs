@@ -17,7 +17,7 @@ pub mod types;
 pub use device::*;
 pub use graph::*;
 pub use launch::*;
-pub use lookup::{SYMBOLS, cuGetProcAddress_v2};
+pub use lookup::{SYMBOLS, address, cuGetProcAddress_v2};
 pub use memory::*;
 pub use module::*;
 pub use stream::*;

@@ -2,7 +2,7 @@ use super::super::super::spec::Meta;
 use super::super::super::{Call, Raw};
 use super::super::cuda::{choice, tensor_plan};
 use super::*;
-use crate::driver::fake::{Config, FakeDriver, Launch};
+use crate::driver::fake::{Config, FakeDriver, Launch, map_of};
 use crate::kernels::{Launcher, Parameter, find};
 use crate::tensor::DeviceCore;
 use crate::{DType, Tensor};
@@ -223,10 +223,10 @@ fn blocks_cover_both_sides() {
     }
 }
 
-/// Tensors on a card like the stand-in's, multiplied.
+/// Tensors on an emulated card, multiplied.
 struct Bench {
-    driver: FakeDriver,
     launcher: Launcher,
+    driver: FakeDriver,
 }
 
 impl Bench {
@@ -259,12 +259,6 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
-    fn drop(&mut self) {
-        assert!(self.driver.misuse().is_empty(), "{:?}", self.driver.misuse());
-    }
-}
-
 fn names(launches: &[Launch]) -> Vec<String> {
     launches.iter().map(|launch| launch.kernel.clone()).collect()
 }
@@ -290,10 +284,11 @@ fn launches_follow_each_other() {
     assert_eq!((split.blocks.0, split.cluster, split.early), (128 + 128, 2, false));
     assert_eq!(split_blocks(split), [128, 128]);
     assert_eq!((main.blocks.0, main.threads.0, main.shared, main.early), (128, 384, 230_400, true));
-    assert_eq!(words(main, 0)[1..7], [1000, 1024, 2, 2048, 2048 * 1024, 64]);
-    assert_eq!(words(main, 1)[6], 128);
+    let [map_a, map_b] = [0, 1].map(|argument| map_of(&main.arguments[argument]));
+    assert_eq!(map_a[1..], [1000, 1024, 2, 2048, 2048 * 1024, 64]);
+    assert_eq!(map_b[6], 128);
     // Planes, exponents and ranges are those that the first launch wrote, operands the same.
-    assert_eq!((words(main, 0)[0], words(main, 1)[0]), (words(split, 1)[0], words(split, 5)[0]));
+    assert_eq!((map_a[0], map_b[0]), (words(split, 1)[0], words(split, 5)[0]));
     for (product, prepared) in [(2, 2), (3, 6), (4, 3), (5, 7), (6, 0), (7, 4)] {
         assert_eq!(words(main, product), words(split, prepared));
     }
@@ -324,7 +319,7 @@ fn planes_of_weights_are_kept_with_them() {
     for x in &x {
         let launches = run(x, &[], "highest");
         assert_eq!((split_blocks(&launches[0]), launches[0].cluster), ([125, 0], 0));
-        assert_eq!((words(&launches[1], 1)[0], words(&launches[1], 5)[0]), (planes, range));
+        assert_eq!((map_of(&launches[1].arguments[1])[0], words(&launches[1], 5)[0]), (planes, range));
         assert_eq!(words(&launches[1], 15)[3] >> 32, 1, "epoch of the kept range");
     }
     // Another layout or precision is another form.
