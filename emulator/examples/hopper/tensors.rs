@@ -260,16 +260,7 @@ fn stores(out: &mut Vec<Test>) {
     for swizzle in 0..4usize {
         let mut map = Map::new(6, &[50, 20], &[128], &[[64, 16, 32, 64][swizzle], 8]);
         map.swizzle = swizzle;
-        for (at, start) in [
-            ([0, 0], 0),
-            ([0, 0], 128),
-            ([8, 3], 1024 + 256),
-            ([24, 15], 0),
-            ([-8, 3], 0),
-            ([8, -2], 0),
-            ([-8, 15], 128),
-            ([24, -2], 1024 + 256),
-        ] {
+        for (at, start) in [([0, 0], 0), ([0, 0], 128), ([8, 3], 1024 + 256), ([24, 15], 0)] {
             out.push(store(
                 &format!("swizzle {swizzle} at {at:?}, start {start}"),
                 map.clone(),

@@ -287,6 +287,10 @@ fn send(cx: &mut Cx<'_>, i: &Inst, lane: usize, layout: Layout, rows: Vec<Row>) 
 pub fn store_tensor(cx: &mut Cx<'_>, i: &Inst, m: u32) -> Flow {
     each(cx, i, m, |cx, lane| {
         let map = map(cx, i, 0, lane)?;
+        let outside = |slot: &Slot| (cx.get::<u32>(*slot)[lane] as i32) < 0;
+        if i.extra.iter().any(outside) {
+            return Err(undefined("a store at a negative coordinate, which an H200 does not take"));
+        }
         let mut rows = rows(cx, i, lane, &map)?;
         let layout = Layout::of(&map, shared(cx, i, 1, lane), rows.len());
         cx.shared_range(layout.at, layout.extent(), 128)?;
