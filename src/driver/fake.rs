@@ -63,9 +63,14 @@ pub(crate) fn installed() -> Option<Result<&'static Api>> {
     HERE.get().map(|answer| answer.as_ref().map_err(Clone::clone))
 }
 
+/// The tensor map that a parameter is.
+pub(crate) fn tensor_map(bytes: &[u8]) -> TensorMap {
+    TensorMap::of(&bytemuck::pod_read_unaligned(bytes)).expect("a tensor map")
+}
+
 /// Address, dims, strides and rows of a box of a tensor map of three dimensions.
 pub(crate) fn map_of(bytes: &[u8]) -> [u64; 7] {
-    let map = TensorMap::of(&bytemuck::pod_read_unaligned(bytes)).expect("a tensor map");
+    let map = tensor_map(bytes);
     let ([columns, rows, matrices, ..], [row, matrix, ..]) = (map.dims, map.strides);
     [map.address, columns, rows, matrices, row, matrix, map.boxed[1].into()]
 }
