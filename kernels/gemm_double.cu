@@ -36,11 +36,20 @@ DOUBLE_TILE(matmul_f64_mma_32x32, 4, 32, 32, 16, 16, 4)
 DOUBLE_RINGS(128)
 DOUBLE_RINGS(64)
 
-extern "C" __global__ void __launch_bounds__(256) matmul_f64_pad(const double *from, double *to, unsigned rows, unsigned columns, unsigned pitch) {
+extern "C" __global__ void __launch_bounds__(256)
+    matmul_f64_pad(const double *from, double *to, unsigned rows, unsigned columns, unsigned pitch) {
     const unsigned row = blockIdx.x * 8 + (threadIdx.x >> 5);
     if (row >= rows) return;
     from += (unsigned long long)row * columns;
     to += (unsigned long long)row * pitch;
-    for (unsigned at = threadIdx.x & 31; at < columns; at += 32) to[at] = from[at];
+    // Eight loads under way at a time.
+    for (unsigned first = threadIdx.x & 31; first < columns; first += 256) {
+        double held[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i) held[i] = first + 32 * i < columns ? from[first + 32 * i] : 0.0;
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+            if (first + 32 * i < columns) to[first + 32 * i] = held[i];
+    }
 }
 #endif

@@ -34,8 +34,6 @@ fn shared(tile: &Tile) -> u32 {
 
 /// Share of the bandwidth that a padding copy reaches.
 const PADDING: f64 = 0.6;
-/// How much longer tiles take that are copied element by element.
-const SCATTERED: f64 = 1.4;
 
 /// A or B as a tensor map sees it: `matrices` of `lines` lines of `columns` elements.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -114,8 +112,7 @@ fn plan(product: &Product, setting: Setting, level: u32) -> Option<Plan> {
     let ring = choose(RING, &work, &setting.card);
     let maps = if level == 90 { maps(product, setting, &ring) } else { None };
     let maps = maps.filter(|[a, b]| {
-        let scattered = if a.padded || b.padded { SCATTERED } else { 1.0 };
-        ring.time + a.time(&setting.card) + b.time(&setting.card) < tile.time * scattered
+        ring.time + a.time(&setting.card) + b.time(&setting.card) < tile.time
     });
     Some(match maps {
         Some(maps) => with_maps(product, setting, ring, maps),
