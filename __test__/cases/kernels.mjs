@@ -49,6 +49,10 @@ const median = [
   row('median', 'stream', [[1300, 5]]),
 ];
 
+/** Rows, columns four and eight at a time, columns one by one. */
+const reductions = ['reduceSum', 'reduceL1', 'reduceSumSquare', 'reduceProd', 'reduceMax', 'reduceMin'].flatMap((op) =>
+  [[[2, 300], 1], [[40, 8], 0], [[9, 5], 0]].map(([dims, axis]) => row(op, `[${dims}]`, [dims], { axes: [axis] }, { fill: [1, -1, 0.5, 2] })));
+
 /** Products with few rows, whose large operand lies along the sums or across: short sums, which stay chains, and long ones. */
 const skinny = [1, 3, 8].flatMap((m) => [60, 130].flatMap((k) => [true, false].map((transB) =>
   row('matmul', `${m} rows, sums of ${k}${transB ? ', transB' : ''}`, [[m, k], transB ? [70, k] : [k, 70]], { transB }))))
@@ -92,9 +96,8 @@ const windows = [
 ];
 
 /** On a card with several multiprocessors. */
-export const several = [...elementwise, ...cast, ...pool, ...rows, ...median, ...skinny, ...windows];
+export const several = [...elementwise, ...cast, ...pool, ...rows, ...reductions, ...median, ...skinny, ...windows];
 
-/** On a card with one; edges of the tiles are off the sizes. */
 /** Products of halves by each tile and transpose of compute capability 9.0, and sums that leave its tensor cores. */
 const halves = ['float16', 'bfloat16'];
 const tiles = [64, 128, 192, 256].flatMap((n) => [[false, false], [false, true], [true, false], [true, true]].map(([transA, transB]) =>
@@ -102,6 +105,7 @@ const tiles = [64, 128, 192, 256].flatMap((n) => [[false, false], [false, true],
   .concat(row('matmul', 'halves at odd places', [[67, 73], [73, 61]], {}, { dtypes: halves }))
   .concat(row('matmul', 'halves to float32', [[67, 72], [72, 64]], { outputType: 'float32' }, { dtypes: halves }));
 
+/** On a card with one; edges of the tiles are off the sizes. */
 export const single = [
   ...tiles,
   ...[[127, 255], [128, 191], [63, 62], [31, 29]].map(([m, n]) =>
