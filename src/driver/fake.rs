@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 pub(crate) use warpwright_emulator::driver::Live;
 pub(crate) use warpwright_emulator::driver::control::Launch;
 use warpwright_emulator::driver::{self as emulator, Finding, abi, control, report};
@@ -151,6 +152,12 @@ impl FakeDriver {
 impl Drop for FakeDriver {
     fn drop(&mut self) {
         HERE.set(None);
+        // A thread that copied lets go of the context a moment after it has said that it is done.
+        let patience = Instant::now() + Duration::from_secs(5);
+        while control::retained() > 0 && Instant::now() < patience {
+            std::thread::yield_now();
+        }
+        assert!(control::retained() == 0 || std::thread::panicking(), "a context outlives its driver");
         let left = self.misuse();
         assert!(left.is_empty() || std::thread::panicking(), "{left:?}");
     }

@@ -437,6 +437,7 @@ fn tensor_maps_are_absent_on_drivers_without_them() {
     assert!(TensorMap::halves(&context_of_now, halves, 128).unwrap().is_none());
     let wrong = TensorMap::halves(&context_of_now, Halves { pitch: 100, ..halves }, 128);
     assert_eq!(wrong.err().unwrap().code(), "DRIVER_ERROR");
+    drop(context_of_now);
     drop(driver);
     let driver = FakeDriver::install(Config { absent: &["cuTensorMapEncodeTiled"], ..Config::default() });
     assert!(TensorMap::halves(&context(&driver), halves, 128).unwrap().is_none());

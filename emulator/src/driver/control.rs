@@ -76,3 +76,8 @@ pub fn live() -> Live {
     let driver = state();
     (0..driver.cards.len()).fold(Live::default(), |all, ordinal| all + driver.live(ordinal))
 }
+
+/// How often primary contexts are retained now.
+pub fn retained() -> usize {
+    state().cards.iter().map(|card| card.retained).sum()
+}

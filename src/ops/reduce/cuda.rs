@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(forms(1 << 14, 8192, 1), [("rows", 256, 1)]);
         assert_eq!(forms(32, 1 << 22, 1), [("rows", 256, 32), ("rows", 2, 1)]);
         assert_eq!(forms(1, 1 << 27, 1)[0].1, 256);
-        assert_eq!(forms(1, 32768, 4096), [("vectors", 32, 33), ("vectors", 32, 1)]);
+        assert_eq!(forms(1, 32768, 4096), [("vectors", 32, 32), ("vectors", 32, 1)]);
         assert_eq!(forms(64, 512, 4096), [("vectors", 32, 1)]);
         assert_eq!(forms(64, 512, 3)[0], ("scalars", 4, 1));
     }

@@ -111,9 +111,7 @@ fn plan(product: &Product, setting: Setting, level: u32) -> Option<Plan> {
     let tile = choose(TILES, &work, &setting.card);
     let ring = choose(RING, &work, &setting.card);
     let maps = if level == 90 { maps(product, setting, &ring) } else { None };
-    let maps = maps.filter(|[a, b]| {
-        ring.time + a.time(&setting.card) + b.time(&setting.card) < tile.time
-    });
+    let maps = maps.filter(|[a, b]| ring.time + a.time(&setting.card) + b.time(&setting.card) < tile.time);
     Some(match maps {
         Some(maps) => with_maps(product, setting, ring, maps),
         None => planned(product, setting, tile),
