@@ -18,8 +18,8 @@
     MATMUL_DIRECT(NAME##_km, BLOCKS, __VA_ARGS__, true, false)                                                             \
     MATMUL_DIRECT(NAME##_mk, BLOCKS, __VA_ARGS__, false, true)
 
-// Fragments of a warp, warps along l, s and k, chunks in flight.
-MATMUL_LAYOUTS(direct_16x8, 3, 1, 1, 1, 1, 8, 3)
+// Fragments of a warp, warps along l, s and k, chunks in flight. 80 registers, three blocks, do not hold the smallest tile.
+MATMUL_LAYOUTS(direct_16x8, 2, 1, 1, 1, 1, 8, 3)
 MATMUL_LAYOUTS(direct_32x16, 2, 2, 2, 1, 1, 6, 2)
 MATMUL_LAYOUTS(direct_32x32, 2, 2, 4, 1, 1, 4, 2)
 MATMUL_LAYOUTS(direct_32x8_stream, 1, 2, 1, 1, 1, 16, 3)
