@@ -164,7 +164,7 @@ fn what_32_bits_cannot_count_takes_another_route() {
     assert!(plan(&image(usize::MAX / (1 << 40), 1 << 20), &H200, Precision::Highest).is_none());
 }
 
-/// Tensors on a card like the stand-in's, convolved.
+/// Tensors on an emulated card, convolved.
 struct Bench {
     launcher: Launcher,
     driver: FakeDriver,
