@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::memory::DevicePtr;
+use super::table::Status;
 use crate::Result;
 use std::ffi::c_int;
 
@@ -118,10 +119,7 @@ impl TensorMap {
                 ZEROS_OUTSIDE,
             )
         };
-        if answer == NOT_SUPPORTED {
-            return Ok(None);
-        }
-        context.check("cuTensorMapEncodeTiled", answer).map(|()| Some(map))
+        map.made(context, "cuTensorMapEncodeTiled", answer)
     }
 
     /// The map that copies 64 channels of `pixels` pixels, swizzled by 128 bytes: the windows of a convolution seen through one
@@ -163,10 +161,15 @@ impl TensorMap {
                 ZEROS_OUTSIDE,
             )
         };
+        map.made(context, "cuTensorMapEncodeIm2col", answer)
+    }
+
+    /// The map after the driver's answer; `None` where the device has none.
+    fn made(self, context: &Context, function: &str, answer: Status) -> Result<Option<TensorMap>> {
         if answer == NOT_SUPPORTED {
             return Ok(None);
         }
-        context.check("cuTensorMapEncodeIm2col", answer).map(|()| Some(map))
+        context.check(function, answer).map(|()| Some(self))
     }
 
     /// The map as a kernel's argument. The driver copies it at launch, from any address.

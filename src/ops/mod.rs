@@ -16,6 +16,7 @@ pub mod matmul;
 pub mod median;
 pub mod norm;
 mod operands;
+mod planes;
 pub mod pool;
 mod precision;
 pub mod reduce;

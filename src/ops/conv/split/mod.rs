@@ -2,11 +2,12 @@
 
 mod launch;
 
-pub use self::launch::{Planes, Pointers, run};
+pub use self::launch::{Pointers, run};
+pub use super::super::planes::Planes;
 
-use super::super::Precision;
 use super::super::geometry::WindowAxis;
-use super::super::tile::{BANDWIDTH, LAUNCH};
+use super::super::tile::BANDWIDTH;
+use super::super::{Precision, planes};
 use super::{Extra, Problem, Setting};
 use crate::driver::{DevicePtr, Halves, ImageAxis, Images};
 use crate::tensor::{DeviceView, Form, FormKey};
@@ -43,8 +44,6 @@ const STAGED: usize = 136;
 const CHANNELS: usize = 64;
 /// Most channels and width of a kernel that are taken line by line.
 const LINE: usize = 8;
-/// Share of the bandwidth that the splitting kernel reaches, and the microseconds that its launch adds.
-const SPLITTING: (f64, f64) = (0.6, 2.0);
 /// Pixels of a block of the splitting kernel.
 const SPLIT_PIXELS: usize = 64;
 
@@ -90,10 +89,23 @@ impl Side {
     fn planes(&self) -> usize {
         if self.hi_only { 1 } else { 2 }
     }
+}
 
-    /// Microseconds to split it, launches aside.
-    fn time(&self) -> f64 {
-        (4 * self.elements + 2 * self.planes() * self.plane) as f64 / (SPLITTING.0 * BANDWIDTH)
+impl planes::Side for Side {
+    fn planes_size(&self) -> usize {
+        2 * self.planes() * self.plane
+    }
+
+    fn scales(&self) -> usize {
+        self.scales
+    }
+
+    fn moved(&self) -> usize {
+        4 * self.elements + self.planes_size()
+    }
+
+    fn key(&self) -> FormKey {
+        self.key
     }
 }
 
@@ -253,18 +265,13 @@ pub fn plan(problem: &Problem, setting: &Setting, precision: Precision) -> Optio
 
 impl Plan {
     /// What is known of the operands' planes, and note of this use.
-    pub fn forms(&self, [x, w]: &[DeviceView; 2]) -> [Form<Planes>; 2] {
-        [x.form(self.x.key, w), w.form(self.w.key, x)]
+    pub fn forms(&self, views: &[DeviceView; 2]) -> [Form<Planes>; 2] {
+        planes::forms([&self.x, &self.w], views)
     }
 
-    /// Microseconds expected. Planes that a tensor keeps cost nothing, nor do those that are made once to be kept.
+    /// Microseconds expected.
     pub fn time(&self, forms: &[Form<Planes>; 2]) -> f64 {
-        let passing = [(&self.x, &forms[0]), (&self.w, &forms[1])]
-            .into_iter()
-            .filter(|(_, form)| matches!(form, Form::Passing));
-        let splits: Vec<f64> = passing.map(|(side, _)| side.time()).collect();
-        let launch = if splits.is_empty() { 0.0 } else { SPLITTING.1 };
-        LAUNCH + launch + splits.iter().sum::<f64>() + self.time
+        planes::time([&self.x, &self.w], forms, BANDWIDTH) + self.time
     }
 
     /// The kernel that makes planes.

@@ -1,12 +1,11 @@
 use super::super::cuda::{split_plan, tile};
 use super::*;
-use crate::driver::fake::{Config, FakeDriver, Launch, map_of, tensor_map};
-use crate::kernels::{Launcher, Parameter, find};
-use crate::ops::spec::Meta;
+use crate::Tensor;
+use crate::driver::fake::{Config, Launch, map_of, tensor_map};
+use crate::kernels::{Parameter, find};
+use crate::ops::planes::bench::{Bench, names, words};
 use crate::ops::tile::Card;
 use crate::ops::{Call, Raw};
-use crate::tensor::DeviceCore;
-use crate::{DType, Tensor};
 
 const H200: Setting = Setting { size: 4, aligned: [true; 2], activation: 0, card: Card::H200 };
 const PASSING: [Form<Planes>; 2] = [Form::Passing, Form::Passing];
@@ -164,41 +163,15 @@ fn what_32_bits_cannot_count_takes_another_route() {
     assert!(plan(&image(usize::MAX / (1 << 40), 1 << 20), &H200, Precision::Highest).is_none());
 }
 
-/// Tensors on an emulated card, convolved.
-struct Bench {
-    launcher: Launcher,
-    driver: FakeDriver,
-}
-
 impl Bench {
-    fn new(config: Config) -> Bench {
-        let driver = FakeDriver::install(config);
-        let launcher = Launcher::new(DeviceCore::open(0).unwrap());
-        Bench { driver, launcher }
-    }
-
-    fn tensor(&self, dims: &[usize]) -> Tensor {
-        Tensor::device(self.launcher.core(), &Meta::new(DType::F32, dims)).unwrap()
-    }
-
     /// The launches of a convolution with padding of one.
     fn convolve(&self, x: &Tensor, w: &Tensor, precision: &str) -> Vec<Launch> {
         let metas = vec![Some(x.meta().clone()), Some(w.meta().clone()), None];
         let options =
             [("pads".into(), Raw::List(vec![1.0; 4])), ("precision".into(), Raw::Text(precision.into()))];
         let call = Call::new("conv2d", metas, &options).unwrap();
-        let before = self.driver.launches().len();
-        call.run_cuda(&self.launcher, &[Some(x.clone()), Some(w.clone()), None]).unwrap();
-        self.driver.launches()[before..].to_vec()
+        self.launches(&call, [x, w], 1)
     }
-}
-
-fn names(launches: &[Launch]) -> Vec<&str> {
-    launches.iter().map(|launch| launch.kernel.as_str()).collect()
-}
-
-fn words(launch: &Launch, argument: usize) -> Vec<u64> {
-    launch.arguments[argument].chunks_exact(8).map(bytemuck::pod_read_unaligned).collect()
 }
 
 /// Blocks of conv_planes.cu for the input and for the weights.
@@ -246,13 +219,13 @@ fn planes_of_weights_are_kept_with_them() {
     let x = [0; 3].map(|_| bench.tensor(X));
     let blocks = [0, 0, 1, 2, 0].map(|i: usize| split_blocks(&bench.convolve(&x[i], &w, "highest")[0])[1]);
     assert_eq!(blocks, [120, 120, 120, 0, 0]);
-    assert!(bench.launcher.core().memory_stats().prepared > 0);
+    assert!(bench.prepared() > 0);
     // An input that several weights meet is split once more, then kept.
     let others = [0; 3].map(|_| bench.tensor(W));
     let inputs = [0, 1, 2].map(|i| split_blocks(&bench.convolve(&x[0], &others[i], "highest")[0])[0]);
     assert_eq!(inputs, [832, 0, 0]);
     drop((x, w, others));
-    assert_eq!(bench.launcher.core().memory_stats().prepared, 0);
+    assert_eq!(bench.prepared(), 0);
 }
 
 #[test]

@@ -3,19 +3,18 @@
 mod launch;
 mod tiles;
 
-pub use self::launch::{Planes, Pointers, run};
+pub use self::launch::{Pointers, run};
 pub use self::tiles::{Tile, known, mma};
+pub use super::super::planes::Planes;
 
-use super::super::Precision;
-use super::super::tile::{Card, LAUNCH};
+use super::super::tile::Card;
+use super::super::{Precision, planes};
 use super::cuda::Setting;
 use super::{BatchAxis, Product};
 use crate::tensor::{DeviceView, Form, FormKey};
 
 /// Sums shorter than this stay float32 chains.
 const LEAST_K: usize = 64;
-/// Share of the bandwidth that the splitting kernel reaches, and the microseconds that its launch adds.
-const SPLITTING: (f64, f64) = (0.6, 2.0);
 
 // Flags of kernels/split.cu.
 const TURNED: u32 = 1;
@@ -86,11 +85,6 @@ impl Side {
         self.walk.count * self.rows
     }
 
-    /// Bytes of both planes of all matrices.
-    fn planes_size(&self) -> usize {
-        4 * self.all_rows() * self.plane_pitch()
-    }
-
     /// Blocks of kernels/split.cu that exchange their largest values, where devices have clusters.
     fn cluster(&self, card: &Card) -> usize {
         let most = if card.level == 90 { 8 } else { 1 };
@@ -130,23 +124,30 @@ impl Side {
         words
     }
 
-    /// What its planes depend on beside the elements.
-    fn key(&self) -> FormKey {
-        let flags = flags_of(&[(self.turned, TURNED), (self.hi_only, HI_ONLY)]);
-        let sizes = [self.rows, self.k, self.pitch, self.walk.count, self.walk.step, flags as usize];
-        ("split", sizes.map(|size| size as u64))
-    }
-
     /// Elements from one row, k and matrix to the next.
     fn steps(&self) -> [usize; 3] {
         let (row, k) = if self.turned { (1, self.pitch) } else { (self.pitch, 1) };
         [row, k, self.walk.step]
     }
+}
 
-    /// Microseconds to split it, launches aside.
-    fn time(&self, card: &Card) -> f64 {
-        let bytes = if self.hi_only { 6 } else { 8 };
-        (self.all_rows() * self.k * bytes) as f64 / (SPLITTING.0 * card.bandwidth)
+impl planes::Side for Side {
+    fn planes_size(&self) -> usize {
+        4 * self.all_rows() * self.plane_pitch()
+    }
+
+    fn scales(&self) -> usize {
+        self.all_rows()
+    }
+
+    fn moved(&self) -> usize {
+        self.all_rows() * self.k * if self.hi_only { 6 } else { 8 }
+    }
+
+    fn key(&self) -> FormKey {
+        let flags = flags_of(&[(self.turned, TURNED), (self.hi_only, HI_ONLY)]);
+        let sizes = [self.rows, self.k, self.pitch, self.walk.count, self.walk.step, flags as usize];
+        ("split", sizes.map(|size| size as u64))
     }
 }
 
@@ -210,18 +211,13 @@ pub fn plan(product: &Product, setting: Setting, precision: Precision) -> Option
 
 impl Plan {
     /// What is known of the operands' planes, and note of this use.
-    pub fn forms(&self, [a, b]: &[DeviceView; 2]) -> [Form<Planes>; 2] {
-        [a.form(self.a.key(), b), b.form(self.b.key(), a)]
+    pub fn forms(&self, views: &[DeviceView; 2]) -> [Form<Planes>; 2] {
+        planes::forms([&self.a, &self.b], views)
     }
 
-    /// Microseconds expected. Planes that a tensor keeps cost nothing, nor do those that are made once to be kept.
+    /// Microseconds expected.
     pub fn time(&self, forms: &[Form<Planes>; 2]) -> f64 {
-        let passing = [(&self.a, &forms[0]), (&self.b, &forms[1])]
-            .into_iter()
-            .filter(|(_, form)| matches!(form, Form::Passing));
-        let splits: Vec<f64> = passing.map(|(side, _)| side.time(&self.card)).collect();
-        let launch = if splits.is_empty() { 0.0 } else { SPLITTING.1 };
-        LAUNCH + launch + splits.iter().sum::<f64>() + self.time
+        planes::time([&self.a, &self.b], forms, self.card.bandwidth) + self.time
     }
 
     /// Blocks of the multiplying kernel.

@@ -2,9 +2,9 @@ use super::super::super::spec::Meta;
 use super::super::super::{Call, Raw};
 use super::super::cuda::{choice, tensor_plan};
 use super::*;
-use crate::driver::fake::{Config, FakeDriver, Launch, map_of};
-use crate::kernels::{Launcher, Parameter, find};
-use crate::tensor::DeviceCore;
+use crate::driver::fake::{Config, Launch, map_of};
+use crate::kernels::{Parameter, find};
+use crate::ops::planes::bench::{Bench, names, words};
 use crate::{DType, Tensor};
 
 const H200: Setting = Setting { size: 4, aligned: [true; 3], activation: 0, card: Card::H200 };
@@ -223,48 +223,18 @@ fn blocks_cover_both_sides() {
     }
 }
 
-/// Tensors on an emulated card, multiplied.
-struct Bench {
-    launcher: Launcher,
-    driver: FakeDriver,
-}
-
 impl Bench {
-    fn new(config: Config) -> Bench {
-        let driver = FakeDriver::install(config);
-        let launcher = Launcher::new(DeviceCore::open(0).unwrap());
-        Bench { driver, launcher }
-    }
-
-    fn tensor(&self, dims: &[usize]) -> Tensor {
-        Tensor::device(self.launcher.core(), &Meta::new(DType::F32, dims)).unwrap()
-    }
-
     /// The launches of a product.
     fn multiply(&self, a: &Tensor, b: &Tensor, options: &[&str], precision: &str) -> Vec<Launch> {
         let call = call(&[&a.meta().dims, &b.meta().dims], options, precision);
-        let before = self.driver.launches().len();
-        call.run_cuda(&self.launcher, &[Some(a.clone()), Some(b.clone()), None, None]).unwrap();
-        self.driver.launches()[before..].to_vec()
+        self.launches(&call, [a, b], 2)
     }
 
     /// The kernels of a product of two new tensors.
     fn kernels(&self, dims: [&[usize]; 2], precision: &str) -> Vec<String> {
         let [a, b] = dims.map(|dims| self.tensor(dims));
-        names(&self.multiply(&a, &b, &[], precision))
+        names(&self.multiply(&a, &b, &[], precision)).into_iter().map(String::from).collect()
     }
-
-    fn prepared(&self) -> u64 {
-        self.launcher.core().memory_stats().prepared
-    }
-}
-
-fn names(launches: &[Launch]) -> Vec<String> {
-    launches.iter().map(|launch| launch.kernel.clone()).collect()
-}
-
-fn words(launch: &Launch, argument: usize) -> Vec<u64> {
-    launch.arguments[argument].chunks_exact(8).map(bytemuck::pod_read_unaligned).collect()
 }
 
 /// The blocks of both operands in a launch of split.cu.
