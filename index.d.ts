@@ -386,9 +386,9 @@ export function matmul<A extends Operand, B extends Operand, T extends DataType 
   }): Promise<TypedResult<A | B, T>>;
 
 /** activation(x * w + bias) for x [N, C, L] and w [M, C / group, kernel]; padding counts as zeros (ONNX Conv). */
-export function conv1d<A extends WideOperand, B extends WideOperand>(x: A, w: B, options?: CallOptions & {
+export function conv1d<A extends Operand, B extends Operand>(x: A, w: B, options?: CallOptions & {
     /** Optional operand. */
-    bias?: WideOperand;
+    bias?: Operand;
     /** Steps between windows, one per spatial axis; 1 each by default. */
     strides?: readonly number[];
     /** Padding at the starts of all spatial axes, then at their ends ([top, left, bottom, right]); 0 by default. */
@@ -408,9 +408,9 @@ export function conv1d<A extends WideOperand, B extends WideOperand>(x: A, w: B,
   }): Promise<Result<A | B>>;
 
 /** activation(x * w + bias) for x [N, C, H, W] and w [M, C / group, kernel...]; padding counts as zeros (ONNX Conv). */
-export function conv2d<A extends WideOperand, B extends WideOperand>(x: A, w: B, options?: CallOptions & {
+export function conv2d<A extends Operand, B extends Operand>(x: A, w: B, options?: CallOptions & {
     /** Optional operand. */
-    bias?: WideOperand;
+    bias?: Operand;
     /** Steps between windows, one per spatial axis; 1 each by default. */
     strides?: readonly number[];
     /** Padding at the starts of all spatial axes, then at their ends ([top, left, bottom, right]); 0 by default. */
@@ -430,9 +430,9 @@ export function conv2d<A extends WideOperand, B extends WideOperand>(x: A, w: B,
   }): Promise<Result<A | B>>;
 
 /** activation(x * w + bias) for x [N, C, D, H, W] and w [M, C / group, kernel...]; padding counts as zeros (ONNX Conv). */
-export function conv3d<A extends WideOperand, B extends WideOperand>(x: A, w: B, options?: CallOptions & {
+export function conv3d<A extends Operand, B extends Operand>(x: A, w: B, options?: CallOptions & {
     /** Optional operand. */
-    bias?: WideOperand;
+    bias?: Operand;
     /** Steps between windows, one per spatial axis; 1 each by default. */
     strides?: readonly number[];
     /** Padding at the starts of all spatial axes, then at their ends ([top, left, bottom, right]); 0 by default. */
@@ -452,9 +452,9 @@ export function conv3d<A extends WideOperand, B extends WideOperand>(x: A, w: B,
   }): Promise<Result<A | B>>;
 
 /** activation(y + bias), where each element of x [N, C, H, W] adds its multiple of w [C, M / group, kernel...] to a window of y (ONNX ConvTranspose). */
-export function convTranspose2d<A extends WideOperand, B extends WideOperand>(x: A, w: B, options?: CallOptions & {
+export function convTranspose2d<A extends Operand, B extends Operand>(x: A, w: B, options?: CallOptions & {
     /** Optional operand. */
-    bias?: WideOperand;
+    bias?: Operand;
     /** Steps between windows, one per spatial axis; 1 each by default. */
     strides?: readonly number[];
     /** Padding at the starts of all spatial axes, then at their ends ([top, left, bottom, right]); 0 by default. */

@@ -77,7 +77,6 @@ policyOfHalves('what passes the range is infinite, unless the result is float32'
 
 policyOfHalves('operators without forms for 16 bits say so', async ({ type, of, run }) => {
   const x = of(...Array.from({ length: 9 }, () => 1));
-  await rejects(() => run('conv2d', x, x, { dims: [[1, 1, 3, 3], [1, 1, 3, 3]] }), 'UNSUPPORTED_DTYPE', 'conv2d', type, 'float32');
   await rejects(() => run('median', x, { dims: [3, 3] }), 'UNSUPPORTED_DTYPE', 'median', type, 'float64');
 });
 

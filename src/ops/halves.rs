@@ -1,9 +1,12 @@
 //! Operands of 16 bits for forms that compute in float32: widened before, rounded once at the end.
 
-use super::{Call, Meta};
+use super::{Call, Meta, cast};
 use crate::cpu::half;
-use crate::tensor::HostBuffer;
-use crate::{Result, Tensor};
+use crate::driver::DevicePtr;
+use crate::kernels::Launcher;
+use crate::shape::size_of;
+use crate::tensor::{DeviceBuffer, DeviceView, HostBuffer};
+use crate::{DType, Result, Tensor};
 
 fn wide(meta: &Meta) -> Meta {
     Meta { dtype: meta.dtype.arithmetic(), dims: meta.dims.clone() }
@@ -28,7 +31,7 @@ pub fn widen(tensor: &Tensor) -> Result<Tensor> {
         return Ok(tensor.clone());
     }
     let wide = wide(meta);
-    let mut buffer = HostBuffer::for_overwrite(wide.size() * size_of::<f32>())?;
+    let mut buffer = HostBuffer::for_overwrite(wide.size() * DType::F32.size())?;
     half::widen(meta.dtype, tensor.host_view()?.as_slice(), buffer.view_mut(&wide).as_slice_mut());
     Ok(Tensor::from_host(buffer, &wide))
 }
@@ -43,10 +46,44 @@ pub fn narrow(tensor: Tensor, meta: &Meta) -> Result<Tensor> {
     Ok(Tensor::from_host(buffer, meta))
 }
 
+/// Runs a GPU form of float32 between conversions by kernels of their own.
+pub fn run_widened(
+    launcher: &Launcher,
+    inputs: &[Option<DeviceView>],
+    output: &DeviceView,
+    form: impl FnOnce(&[Option<DeviceView>], &DeviceView) -> Result<()>,
+) -> Result<()> {
+    // Scratch memory goes back in stream order, so it may be given up once everything is enqueued.
+    let mut scratch = Vec::new();
+    let widened = inputs
+        .iter()
+        .map(|input| match input {
+            Some(view) if view.dtype.is_half() => {
+                let ptr = room(launcher, view, &mut scratch)?;
+                cast::launch(launcher, (view.ptr, view.dtype), (ptr, DType::F32), size_of(view.dims))?;
+                Ok(Some(DeviceView { ptr, dtype: DType::F32, ..*view }))
+            }
+            other => Ok(*other),
+        })
+        .collect::<Result<Vec<_>>>()?;
+    if !output.dtype.is_half() {
+        return form(&widened, output);
+    }
+    let ptr = room(launcher, output, &mut scratch)?;
+    form(&widened, &DeviceView { ptr, dtype: DType::F32, ..*output })?;
+    cast::launch(launcher, (ptr, DType::F32), (output.ptr, output.dtype), size_of(output.dims))
+}
+
+fn room(launcher: &Launcher, view: &DeviceView, scratch: &mut Vec<DeviceBuffer>) -> Result<DevicePtr> {
+    let memory = launcher.scratch(size_of(view.dims) * DType::F32.size())?;
+    let ptr = memory.ptr();
+    scratch.push(memory);
+    Ok(ptr)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::DType;
 
     #[test]
     fn results_are_rounded_once_from_float32() {

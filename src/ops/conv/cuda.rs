@@ -7,7 +7,7 @@ use crate::kernels::{Arg, Launcher, grid_x, linear};
 use crate::ops::activation::Activation;
 use crate::ops::operands::{device_optional, device_view};
 use crate::ops::tile::{Card, Choice, STEP, Tile, Work, choose, split_evenly};
-use crate::ops::{Call, Precision};
+use crate::ops::{Call, Precision, halves};
 use crate::tensor::DeviceView;
 
 #[rustfmt::skip]
@@ -166,6 +166,25 @@ pub fn run(
     if call.output().size() == 0 {
         return Ok(());
     }
+    let Some(wide) = call.widened() else { return run_wide(call, launcher, inputs, outputs) };
+    halves::run_widened(launcher, inputs, &outputs[0], |inputs, output| {
+        run_wide(&with_one_plane(wide), launcher, inputs, &[*output])
+    })
+}
+
+/// The call on operands that had 16 bits: one plane holds them whole, a second one would be zeros.
+fn with_one_plane(wide: Call) -> Call {
+    let precision = if wide.precision == Precision::Highest { Precision::High } else { wide.precision };
+    Call { precision, ..wide }
+}
+
+/// The convolution of float32 or float64.
+fn run_wide(
+    call: &Call,
+    launcher: &Launcher,
+    inputs: &[Option<DeviceView>],
+    outputs: &[DeviceView],
+) -> Result<()> {
     let problem = super::problem(call)?.normalized();
     if run_split(call, launcher, &problem, inputs, outputs)? {
         return Ok(());

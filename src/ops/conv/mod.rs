@@ -13,7 +13,7 @@ use self::cpu::run as on_cpu;
 use super::activation::{ACTIVATION, ACTIVATION_ALPHA, ACTIVATION_BETA};
 use super::geometry::{AUTO_PAD, DILATIONS, PADS, STRIDES, window_axes};
 use super::spec::*;
-use super::{Attrs, Call, WIDE_FLOATS};
+use super::{Attrs, Call, FLOATS};
 use crate::{Result, for_float, mismatch};
 
 /// The option `group`.
@@ -32,7 +32,7 @@ const fn row(name: &'static str, shape: ShapeRule, doc: &'static str) -> OpSpec 
         name,
         operands: OPERANDS,
         attributes: ATTRIBUTES,
-        dtypes: WIDE_FLOATS,
+        dtypes: FLOATS,
         shape,
         cpu: |call, inputs, outputs| for_float!(call.dtype(), on_cpu(call, inputs, outputs)),
         cuda: cuda::run,

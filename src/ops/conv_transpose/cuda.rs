@@ -3,10 +3,10 @@
 use crate::Result;
 use crate::driver::DevicePtr;
 use crate::kernels::{Arg, Launcher, grid_x, linear};
-use crate::ops::Call;
 use crate::ops::activation::Activation;
 use crate::ops::conv::{Extra, Problem, Setting, run_in_parts};
 use crate::ops::tile::{Card, Choice, STEP, Tile, Work, choose};
+use crate::ops::{Call, halves};
 use crate::tensor::DeviceView;
 
 #[rustfmt::skip]
@@ -91,6 +91,19 @@ pub fn run(
     if call.output().size() == 0 {
         return Ok(());
     }
+    let Some(wide) = call.widened() else { return run_wide(call, launcher, inputs, outputs) };
+    halves::run_widened(launcher, inputs, &outputs[0], |inputs, output| {
+        run_wide(&wide, launcher, inputs, &[*output])
+    })
+}
+
+/// The convolution of float32 or float64.
+fn run_wide(
+    call: &Call,
+    launcher: &Launcher,
+    inputs: &[Option<DeviceView>],
+    outputs: &[DeviceView],
+) -> Result<()> {
     let problem = super::problem(call)?.normalized();
     let planes = [problem.windows(), problem.slid()];
     run_in_parts(call, &problem, planes, (inputs, outputs), |part, at| run_images(call, launcher, part, at))

@@ -8,7 +8,7 @@ use super::activation::{ACTIVATION, ACTIVATION_ALPHA, ACTIVATION_BETA};
 use super::conv::{GROUP, Problem, expect_bias, groups};
 use super::geometry::{AUTO_PAD, DILATIONS, PADS, STRIDES, WindowAxis, WindowOptions, whole_numbers};
 use super::spec::*;
-use super::{Attrs, Call, WIDE_FLOATS};
+use super::{Attrs, Call, FLOATS};
 use crate::{Result, for_float, invalid, mismatch};
 
 const OUTPUT_PADS: Attribute = attribute(
@@ -30,7 +30,7 @@ pub const OPS: &[OpSpec] = &[OpSpec {
     attributes: &[
         STRIDES, PADS, DILATIONS, GROUP, AUTO_PAD, OUTPUT_PADS, OUTPUT_SHAPE, ACTIVATION, ACTIVATION_ALPHA, ACTIVATION_BETA,
     ],
-    dtypes: WIDE_FLOATS,
+    dtypes: FLOATS,
     shape,
     cpu: |call, inputs, outputs| for_float!(call.dtype(), on_cpu(call, inputs, outputs)),
     cuda: cuda::run,

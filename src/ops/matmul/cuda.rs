@@ -1,7 +1,7 @@
 //! The GPU form: a plan found from sizes and alignments alone, then its launches.
 
 use super::super::activation::Activation;
-use super::super::cast;
+use super::super::halves;
 use super::super::operands::{device_optional, device_view};
 use super::super::tile::{Card, Choice, STEP, Tile, Work, choose, split_evenly};
 use super::super::{Call, OpSpec, Precision};
@@ -273,46 +273,22 @@ pub fn run(
     run_widened(&wide, launcher, inputs, &outputs[0])
 }
 
-/// The product in float32 between conversions by kernels of their own. Below compute capability 9.0 the tensor core's sums
-/// are short whatever the precision, and one plane holds what 16 bits held, so that a second one would be zeros.
+/// The product in float32. Below compute capability 9.0 the tensor core's sums are short whatever the precision, and one
+/// plane holds what 16 bits held, so that a second one would be zeros.
 fn run_widened(
     wide: &Call,
     launcher: &Launcher,
     inputs: &[Option<DeviceView>],
     output: &DeviceView,
 ) -> Result<()> {
-    // Scratch memory goes back in stream order, so it may be given up once everything is enqueued.
-    let mut scratch = Vec::new();
-    let mut room = |view: &DeviceView| -> Result<DevicePtr> {
-        let memory = launcher.scratch(size_of(view.dims) * DType::F32.size())?;
-        let ptr = memory.ptr();
-        scratch.push(memory);
-        Ok(ptr)
-    };
-    let mut widened = Vec::with_capacity(inputs.len());
-    for input in inputs {
-        widened.push(match input {
-            Some(view) if view.dtype.is_half() => {
-                let ptr = room(view)?;
-                cast::launch(launcher, (view.ptr, view.dtype), (ptr, DType::F32), size_of(view.dims))?;
-                Some(DeviceView { ptr, dtype: DType::F32, ..*view })
-            }
-            other => *other,
-        });
-    }
-    let halved = output.dtype.is_half();
-    let d = if halved { room(output)? } else { output.ptr };
-    let result = DeviceView { ptr: d, dtype: DType::F32, ..*output };
-    let mut job = Job::new(wide, launcher, &widened, &result)?;
     let exact = inputs.iter().take(2).flatten().all(|view| view.dtype.is_half());
-    if exact && job.precision == Precision::Highest && launcher.compute_capability() < 90 {
-        job.precision = Precision::High;
-    }
-    run_wide(wide, &job)?;
-    if halved {
-        cast::launch(launcher, (d, DType::F32), (output.ptr, output.dtype), size_of(output.dims))?;
-    }
-    Ok(())
+    halves::run_widened(launcher, inputs, output, |inputs, output| {
+        let mut job = Job::new(wide, launcher, inputs, output)?;
+        if exact && job.precision == Precision::Highest && launcher.compute_capability() < 90 {
+            job.precision = Precision::High;
+        }
+        run_wide(wide, &job)
+    })
 }
 
 /// The product of float32 or float64.
