@@ -32,6 +32,8 @@ pub struct DTypeInfo {
     pub suffix: &'static str,
     /// JavaScript class that holds the elements.
     pub array: &'static str,
+    /// Number in ONNX files.
+    pub onnx: i32,
 }
 
 const fn row(
@@ -40,25 +42,26 @@ const fn row(
     size: usize,
     suffix: &'static str,
     array: &'static str,
+    onnx: i32,
 ) -> DTypeInfo {
-    DTypeInfo { dtype, name, size, suffix, array }
+    DTypeInfo { dtype, name, size, suffix, array, onnx }
 }
 
 /// Every element type, in the order of [`DType`].
 pub const DTYPES: &[DTypeInfo] = &[
-    row(DType::F32, "float32", 4, "f32", "Float32Array"),
-    row(DType::F64, "float64", 8, "f64", "Float64Array"),
-    row(DType::F16, "float16", 2, "f16", "Uint16Array"),
-    row(DType::Bf16, "bfloat16", 2, "bf16", "Uint16Array"),
-    row(DType::I64, "int64", 8, "i64", "BigInt64Array"),
-    row(DType::I32, "int32", 4, "i32", "Int32Array"),
-    row(DType::I16, "int16", 2, "i16", "Int16Array"),
-    row(DType::I8, "int8", 1, "i8", "Int8Array"),
-    row(DType::U64, "uint64", 8, "u64", "BigUint64Array"),
-    row(DType::U32, "uint32", 4, "u32", "Uint32Array"),
-    row(DType::U16, "uint16", 2, "u16", "Uint16Array"),
-    row(DType::U8, "uint8", 1, "u8", "Uint8Array"),
-    row(DType::Bool, "bool", 1, "bool", "Uint8Array"),
+    row(DType::F32, "float32", 4, "f32", "Float32Array", 1),
+    row(DType::F64, "float64", 8, "f64", "Float64Array", 11),
+    row(DType::F16, "float16", 2, "f16", "Uint16Array", 10),
+    row(DType::Bf16, "bfloat16", 2, "bf16", "Uint16Array", 16),
+    row(DType::I64, "int64", 8, "i64", "BigInt64Array", 7),
+    row(DType::I32, "int32", 4, "i32", "Int32Array", 6),
+    row(DType::I16, "int16", 2, "i16", "Int16Array", 5),
+    row(DType::I8, "int8", 1, "i8", "Int8Array", 3),
+    row(DType::U64, "uint64", 8, "u64", "BigUint64Array", 13),
+    row(DType::U32, "uint32", 4, "u32", "Uint32Array", 12),
+    row(DType::U16, "uint16", 2, "u16", "Uint16Array", 4),
+    row(DType::U8, "uint8", 1, "u8", "Uint8Array", 2),
+    row(DType::Bool, "bool", 1, "bool", "Uint8Array", 9),
 ];
 
 impl DType {

@@ -131,6 +131,14 @@ impl Error {
     }
 }
 
+/// A name that came from outside, as messages show it: escaped, and cut where it is long.
+pub(crate) fn quoted(name: &str) -> String {
+    const SHOWN: usize = 80;
+    let shown: String = name.chars().take(SHOWN).collect();
+    let more = if shown.len() < name.len() { "..." } else { "" };
+    format!("'{}{more}'", shown.escape_debug())
+}
+
 /// `Err(Error::InvalidArgument(..))` from a format string.
 #[macro_export]
 macro_rules! invalid {

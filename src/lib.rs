@@ -1,6 +1,6 @@
 //! GPU inference and numerics that need nothing but the NVIDIA driver.
 //!
-//! The modules stand in layers, each using only those below it: `node` and [`capi`], then [`runtime`], [`ops`],
+//! The modules stand in layers, each using only those below it: `node` and [`capi`], then [`runtime`], [`onnx`], [`graph`], [`ops`],
 //! [`kernels`] and [`cpu`], [`tensor`], [`driver`].
 
 #![deny(unsafe_code)]
@@ -10,9 +10,11 @@ mod cpu;
 mod driver;
 mod dtype;
 mod error;
+pub mod graph;
 mod kernels;
 #[cfg(feature = "node")]
 mod node;
+pub mod onnx;
 pub mod ops;
 pub mod runtime;
 pub mod shape;

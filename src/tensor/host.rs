@@ -181,6 +181,11 @@ pub struct HostView<'a> {
 }
 
 impl<'a> HostView<'a> {
+    /// The elements' bytes.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// The elements; `T` must be the Rust type of `dtype`.
     pub fn as_slice<T: bytemuck::Pod>(&self) -> &'a [T] {
         debug_assert_eq!(size_of::<T>(), self.dtype.size());
