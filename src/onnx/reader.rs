@@ -77,9 +77,12 @@ impl<'m> Reader<'m> {
         let constants: std::collections::HashSet<_> = graph.initializers.iter().map(|it| &it.name).collect();
         for input in graph.inputs.iter().filter(|input| !constants.contains(&input.name)) {
             let declared = tensor::declared(input, "input", self.limits)?;
+            if declared.is_none() && self.scopes.is_outermost() {
+                return invalid_model(format!("input {} has no type", quoted(&input.name)));
+            }
             let id = self.scopes.declare(&input.name)?;
             let built = self.scopes.graph();
-            built.values[id.index()].declared = Some(declared);
+            built.values[id.index()].declared = declared;
             built.inputs.push(id);
         }
         Ok(())
@@ -88,8 +91,7 @@ impl<'m> Reader<'m> {
     fn outputs(&mut self, graph: &'m proto::Graph) -> Result<()> {
         for output in &graph.outputs {
             let Some(id) = self.scopes.find(&output.name)? else { continue };
-            let declared = output.kind.is_some().then(|| tensor::declared(output, "output", self.limits));
-            let declared = declared.transpose()?;
+            let declared = tensor::declared(output, "output", self.limits)?;
             let built = self.scopes.graph();
             let value = &mut built.values[id.index()];
             value.declared = value.declared.take().or(declared);

@@ -67,6 +67,11 @@ impl<'m> Scopes<'m> {
         self.graphs.last_mut().expect("a graph is open")
     }
 
+    /// Whether the innermost graph is the model's own.
+    pub fn is_outermost(&self) -> bool {
+        self.graphs.len() == 1
+    }
+
     /// A new value of that name; an error where the name is taken, here or in a graph around.
     pub fn declare(&mut self, name: &'m str) -> Result<ValueId> {
         let top = self.frames.len() - 1;

@@ -104,18 +104,19 @@ fn put<T: std::fmt::Debug, const SIZE: usize>(
     Ok(())
 }
 
-/// The declared type of an input or output; anything but a tensor is refused.
-pub fn declared(info: &proto::ValueInfo, what: &str, limits: &Limits) -> Result<Declared> {
-    let name = quoted(&info.name);
-    let tensor = info.kind.as_ref().and_then(|kind| kind.tensor.as_ref());
-    let Some(tensor) = tensor else {
-        return Err(Error::UnsupportedOp(format!("model: {what} {name} is not declared to be a tensor")));
-    };
-    let dtype = dtype_of(tensor.data_type, &format!("{what} {name}"))?;
+/// The declared type of an input or output, where the model gives one; anything but a tensor is refused.
+pub fn declared(info: &proto::ValueInfo, what: &str, limits: &Limits) -> Result<Option<Declared>> {
+    let what = format!("{what} {}", quoted(&info.name));
+    let Some(kind) = &info.kind else { return Ok(None) };
+    if [&kind.sequence, &kind.map, &kind.sparse, &kind.optional].into_iter().any(Option::is_some) {
+        return Err(Error::UnsupportedOp(format!("model: {what} is not a tensor")));
+    }
+    let Some(tensor) = &kind.tensor else { return Ok(None) };
+    let dtype = dtype_of(tensor.data_type, &what)?;
     let dims = tensor.shape.as_ref().map(|shape| shape.dims.iter().map(dim).collect::<Vec<_>>());
     let fixed = dims.iter().flatten().map(|dim| if let Dim::Fixed(size) = dim { *size as i64 } else { 1 });
-    limits.dims(&format!("{what} {name}"), &fixed.collect::<Vec<_>>(), dtype.size())?;
-    Ok(Declared { dtype, dims })
+    limits.dims(&what, &fixed.collect::<Vec<_>>(), dtype.size())?;
+    Ok(Some(Declared { dtype, dims }))
 }
 
 /// Negative and nameless dims are free: exporters write -1, 0-length names and nothing at all for it.

@@ -481,6 +481,9 @@ fn inputs_that_are_no_tensors() {
     let mut sequence = graph(vec![], &["x"], &["x"]);
     sequence.inputs[0].kind = Some(proto::Type { sequence: Some(proto::Skipped {}), ..Default::default() });
     assert_eq!(refused(&model(sequence)).1, "UNSUPPORTED_OP");
+    let mut bare = graph(vec![], &["x"], &["x"]);
+    bare.inputs[0].kind = None;
+    assert!(refused(&model(bare)).0.contains("input 'x' has no type"));
     let mut sparse = graph(vec![], &["x"], &["x"]);
     sparse.sparse_initializers = vec![proto::Skipped {}];
     assert!(refused(&model(sparse)).0.contains("sparse initializers"));
