@@ -191,6 +191,10 @@ export interface OperandRow {
   name: string
   /** Whether the call must give it. */
   required: boolean
+  /** Whether it is a list of tensors. */
+  list: boolean
+  /** Element types of its own; none where it shares the op's type. */
+  dtypes: Array<string>
 }
 
 /** One op of the op table. */
@@ -203,6 +207,10 @@ export interface OpRow {
   attributes: Array<AttributeRow>
   /** Element types taken. */
   dtypes: Array<string>
+  /** Whether a call gives a list. */
+  givesList: boolean
+  /** Element type of the result where it is always the same. */
+  resultType?: string
   /** Accuracy level. */
   tolerance: string
   /** What it computes. */

@@ -49,6 +49,9 @@ export type Operand = Float32Array | Float64Array | Float16 | Uint16Array | Tens
 /** What an op without forms for 16 bits takes. */
 export type WideOperand = Float32Array | Float64Array | Tensor;
 
+/** Indices: whole numbers of 32 or 64 bits. */
+export type IndexOperand = BigInt64Array | Int32Array | Tensor;
+
 /** An op gives a Tensor when any operand was one, else the typed array of its operands' type. */
 export type Result<O> = [Extract<O, Tensor>] extends [never] ? O : Tensor;
 

@@ -36,10 +36,12 @@ function prepare(row, args) {
   }
   const { dims, device, signal, transfer, type, ...attributes } = /** @type {Record<string, any>} */ (given);
   checkCommon(name, { device, transfer });
-  const shapes = shapeList(name, dims, required.length, operands.length);
-  const values = operands.map((operand, index) => (operand.required ? args[index] : attributes[operand.name]));
+  const items = operands[0]?.list ? itemsOf(name, operands[0], args[0]) : undefined;
+  const values = items ?? operands.map((operand, index) => (operand.required ? args[index] : attributes[operand.name]));
+  const rows = items ? items.map(() => operands[0]) : operands;
+  const shapes = shapeList(name, dims, items?.length ?? required.length, rows.length);
   for (const operand of operands) if (!operand.required) delete attributes[operand.name];
-  const inputs = operands.map((operand, index) => input(name, operand, values[index], shapes[index], type));
+  const inputs = rows.map((operand, index) => input(name, operand, values[index], shapes[index], type));
   return {
     inputs,
     attributes,
@@ -48,6 +50,18 @@ function prepare(row, args) {
     transfer: transfer === true,
     values,
   };
+}
+
+/**
+ * The items of an operand that is a list.
+ * @param {string} op
+ * @param {import('../native.js').OperandRow} operand
+ * @param {unknown} value
+ * @returns {unknown[]}
+ */
+function itemsOf(op, operand, value) {
+  if (Array.isArray(value)) return [...value];
+  throw invalid(`${op}: '${operand.name}' must be a list of typed arrays or Tensors, got ${describe(value)}`);
 }
 
 /**
@@ -85,8 +99,10 @@ function input(op, operand, value, shape, type) {
   if (!isTypedArray(value)) {
     throw invalid(`${where} must be a typed array or a Tensor, got ${describe(value)}`);
   }
-  const dtype = type === undefined ? typeOf(where, value) : String(type);
-  if (type !== undefined) elementsOf(where, dtype, value);
+  // What the option `type` names are the elements of the op, not indices.
+  const given = operand.dtypes.length > 0 ? undefined : type;
+  const dtype = given === undefined ? typeOf(where, value) : String(given);
+  if (given !== undefined) elementsOf(where, dtype, value);
   const dims = shape ?? [value.length];
   return { name: where, dtype, dims, bytes: bytesOf(where, value) };
 }
@@ -95,7 +111,7 @@ function input(op, operand, value, shape, type) {
  * Runs one op.
  * @param {OpRow} row
  * @param {unknown[]} args
- * @returns {Promise<TypedArray | Tensor>}
+ * @returns {Promise<TypedArray | Tensor | (TypedArray | Tensor)[]>}
  */
 async function call(row, args) {
   const { inputs, attributes, device, signal, transfer, values } = prepare(row, args);
@@ -105,11 +121,12 @@ async function call(row, args) {
     Tensor.takeOver(inputs, values);
   }
   const start = (/** @type {number} */ id) => bridge.start(id, row.name, device, inputs, attributes, { transfer });
-  const [output] = await run(start, { signal, held: inputs });
-  if (values.some((value) => value instanceof Tensor)) return wrapOutput(output);
+  const outputs = await run(start, { signal, held: inputs });
+  const tensors = values.some((value) => value instanceof Tensor);
   // Bits in, bits out.
   const bits = values.some((value, index) => value instanceof Uint16Array && inputs[index]?.dtype === 'float16');
-  return viewOf(output, bits);
+  const results = outputs.map((output) => (tensors ? wrapOutput(output) : viewOf(output, bits)));
+  return row.givesList ? results : results[0];
 }
 
 /**

@@ -21,8 +21,9 @@ function attributeLines({ name, kind, defaultValue, required, doc }) {
   return `    /** ${doc}${note} */\n    ${name}${required ? '' : '?'}: ${type};\n`;
 }
 
-/** What the operands of an op may be. @param {OpRow} row */
-function operandOf({ dtypes }) {
+/** What an operand may be. @param {OpRow} row @param {import('../native.js').OperandRow} operand */
+function operandOf({ dtypes }, operand) {
+  if (operand.dtypes.length > 0) return 'IndexOperand';
   if (dtypes.includes('int32')) return 'TypedArray | Tensor';
   return dtypes.includes('float16') ? 'Operand' : 'WideOperand';
 }
@@ -31,18 +32,21 @@ function operandOf({ dtypes }) {
 function declaration(row) {
   const required = row.operands.filter((operand) => operand.required);
   const optional = row.operands.filter((operand) => !operand.required);
-  const operand = operandOf(row);
+  // What the result's type comes from: operands with types of their own have no part in it.
+  const letters = required.map((operand, index) => ({ ...operand, letter: 'ABCDE'[index], own: operand.dtypes.length > 0 }));
   const typed = row.attributes.find(({ kind }) => kind === 'DataType');
   const typeOption = typed ? [`T extends DataType${typed.required ? '' : ' = never'}`] : [];
-  const types = [...required.map((_, index) => `${'ABCDE'[index]} extends ${operand}`), ...typeOption].join(', ');
-  const parameters = required.map(({ name }, index) => `${name}: ${'ABCDE'[index]}`).join(', ');
+  const types = [...letters.map((operand) => `${operand.letter} extends ${operandOf(row, operand)}`), ...typeOption].join(', ');
+  const parameters = letters.map(({ name, letter, list }) => `${name}: ${list ? `readonly ${letter}[]` : letter}`).join(', ');
   const options =
-    optional.map(({ name }) => `    /** Optional operand. */\n    ${name}?: ${operand};\n`).join('') +
+    optional.map((operand) => `    /** Optional operand. */\n    ${operand.name}?: ${operandOf(row, operand)};\n`).join('') +
     row.attributes.map(attributeLines).join('');
   const mark = row.attributes.some((attribute) => attribute.required) ? '' : '?';
   const body = options === '' ? 'CallOptions' : `CallOptions & {\n${options}  }`;
-  const given = required.map((_, index) => 'ABCDE'[index]).join(' | ');
-  const result = typed ? `TypedResult<${given}, T>` : `Result<${given}>`;
+  const given = letters.filter(({ own }) => !own).map(({ letter }) => letter).join(' | ');
+  const type = typed ? 'T' : row.resultType && `'${row.resultType}'`;
+  const one = type ? `TypedResult<${given}, ${type}>` : `Result<${given}>`;
+  const result = row.givesList ? `${one}[]` : one;
   return `/** ${row.doc} */\nexport function ${row.name}<${types}>(${parameters}, options${mark}: ${body}): Promise<${result}>;\n`;
 }
 

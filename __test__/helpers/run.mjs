@@ -13,7 +13,8 @@ const GUARD = 6.5;
  * A typed array for one operand. It is a view into a larger one, at an offset that breaks every alignment
  * wider than the element's where the case asks for it, with guard values round it.
  */
-function operand(spec, seed, dtype) {
+function operand(spec, seed, given) {
+  const dtype = spec.type ?? given;
   const length = sizeOf(spec.dims);
   const offset = spec.offset ?? 0;
   const whole = arrayOf(dtype, length + 2 * offset);
@@ -37,20 +38,25 @@ function expected(testCase, inputs, named) {
   const asNdArray = ({ view, dims, dtype }) => ({ data: load(view, dtype), dims, dtype });
   const options = { ...testCase.options };
   for (const [name, value] of Object.entries(named)) options[name] = asNdArray(value);
-  return oracle[testCase.op](inputs.map(asNdArray), options);
+  return [oracle[testCase.op](inputs.map(asNdArray), options)].flat();
 }
 
 const mapValues = (object, change) =>
   Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value)]));
 
+const rowOf = (op) => internal.opTable().find((row) => row.name === op);
+
+/** Arguments of a call: a list where the op takes one. */
+const argumentsOf = (op, values) => (rowOf(op).operands[0].list ? [values] : values);
+
 /** One shape per operand in the order of the table; operands given as options come last and may be left out. */
 function shapes(op, inputs, named) {
-  const optional = internal.opTable().find((row) => row.name === op).operands.filter((row) => !row.required);
+  const optional = rowOf(op).operands.filter((row) => !row.required);
   return [...inputs.map((o) => o.dims), ...optional.map((row) => named[row.name]?.dims)];
 }
 
 /** The element type of a case's results. */
-const typeOfResult = ({ options }, dtype) => options.to ?? options.outputType ?? dtype;
+const typeOfResult = ({ op, options }, dtype) => options.to ?? options.outputType ?? rowOf(op).resultType ?? dtype;
 
 /** What an array of results may be: numbers of 16 bits are bits, or numbers where the engine has an array for them. */
 function isArrayOf(dtype, result, bitsGiven) {
@@ -58,31 +64,34 @@ function isArrayOf(dtype, result, bitsGiven) {
   return result?.constructor === arrayOf(dtype, 0).constructor;
 }
 
-/** Typed arrays in, typed array out. */
+/** Typed arrays in, typed arrays out. */
 async function runArrays(testCase, dtype, { inputs, named }) {
   const options = { ...testCase.options, ...mapValues(named, (o) => o.view), device };
   if (formats[dtype].bits || dtype === 'bool') options.type = dtype;
   if (!testCase.noDims) options.dims = shapes(testCase.op, inputs, named);
-  const result = await warpwright[testCase.op](...inputs.map((o) => o.view), options);
-  const problems = [];
-  if (!isArrayOf(typeOfResult(testCase, dtype), result, dtype === 'float16')) problems.push(`gives a ${result?.constructor?.name}`);
-  if (inputs.some((o) => o.whole.buffer === result.buffer && result.length > 0)) problems.push('gives the memory of an input');
-  return { data: result, problems };
+  const results = await warpwright[testCase.op](...argumentsOf(testCase.op, inputs.map((o) => o.view)), options);
+  return [results].flat().map((result) => {
+    const problems = [];
+    if (!isArrayOf(typeOfResult(testCase, dtype), result, dtype === 'float16')) problems.push(`gives a ${result?.constructor?.name}`);
+    if (inputs.some((o) => o.whole.buffer === result.buffer && result.length > 0)) problems.push('gives the memory of an input');
+    return { data: result, problems };
+  });
 }
 
 /** Host tensors in, host tensor out. */
 async function runTensors(testCase, dtype, { inputs, named }) {
-  const wrap = (o) => new warpwright.Tensor(dtype, o.view, o.dims);
+  const wrap = (o) => new warpwright.Tensor(o.dtype, o.view, o.dims);
   const options = { ...testCase.options, ...mapValues(named, wrap), device };
-  const result = await warpwright[testCase.op](...inputs.map(wrap), options);
-  return { data: result.data, dims: result.dims, problems: describe(result, typeOfResult(testCase, dtype), 'cpu') };
+  const results = await warpwright[testCase.op](...argumentsOf(testCase.op, inputs.map(wrap)), options);
+  const type = typeOfResult(testCase, dtype);
+  return [results].flat().map((result) => ({ data: result.data, dims: result.dims, problems: describe(result, type, 'cpu') }));
 }
 
 /** GPU tensors in, GPU tensor out, read back at the end. */
 async function runResident(testCase, dtype, { inputs, named }) {
   const moved = [];
   const move = async (o) => {
-    const tensor = await new warpwright.Tensor(dtype, o.view, o.dims).to(location);
+    const tensor = await new warpwright.Tensor(o.dtype, o.view, o.dims).to(location);
     moved.push(tensor);
     return tensor;
   };
@@ -90,11 +99,14 @@ async function runResident(testCase, dtype, { inputs, named }) {
   for (const input of inputs) operands.push(await move(input));
   const options = { ...testCase.options };
   for (const [name, value] of Object.entries(named)) options[name] = await move(value);
-  const result = await warpwright[testCase.op](...operands, options);
-  const problems = describe(result, typeOfResult(testCase, dtype), location);
-  const data = await result.getData();
-  for (const tensor of [...moved, result]) tensor.dispose();
-  return { data, dims: result.dims, problems };
+  const results = [await warpwright[testCase.op](...argumentsOf(testCase.op, operands), options)].flat();
+  const read = [];
+  for (const result of results) {
+    const problems = describe(result, typeOfResult(testCase, dtype), location);
+    read.push({ data: await result.getData(), dims: result.dims, problems });
+  }
+  for (const tensor of [...moved, ...results]) tensor.dispose();
+  return read;
 }
 
 function describe(tensor, dtype, where) {
@@ -117,19 +129,23 @@ const forms = { arrays: runArrays, tensors: runTensors, ...(onGpu ? { resident: 
 /** Runs one case in one form; returns what is wrong with it. */
 async function runForm(form, testCase, level, dtype) {
   const built = build(testCase, dtype);
-  const want = expected(testCase, built.inputs, built.named);
-  let got;
+  const wanted = expected(testCase, built.inputs, built.named);
+  let results;
   try {
-    got = await forms[form](testCase, dtype, built);
+    results = await forms[form](testCase, dtype, built);
   } catch (error) {
     return [`failed: ${error?.code ?? ''} ${error?.message ?? error}`];
   }
-  const problems = [...got.problems];
-  if (got.dims && String(got.dims) !== String(want.dims)) {
-    problems.push(`has dims [${got.dims}], expected [${want.dims}]`);
-  }
+  const problems = results.length === wanted.length ? [] : [`gives ${results.length} results, expected ${wanted.length}`];
   const type = typeOfResult(testCase, dtype);
-  problems.push(...differences(level, load(got.data, type), want, type));
+  results.slice(0, wanted.length).forEach((got, index) => {
+    const want = wanted[index];
+    problems.push(...got.problems);
+    if (got.dims && String(got.dims) !== String(want.dims)) {
+      problems.push(`has dims [${got.dims}], expected [${want.dims}]`);
+    }
+    problems.push(...differences(level, load(got.data, type), want, type));
+  });
   for (const o of [...built.inputs, ...Object.values(built.named)]) {
     if (!sameBytes(o.whole, o.before)) problems.push('an input or the memory beside it was written');
   }
@@ -137,7 +153,7 @@ async function runForm(form, testCase, level, dtype) {
 }
 
 /** Floats that an op takes. */
-const floatsOf = (op) => internal.opTable().find((row) => row.name === op).dtypes.filter((name) => 'max' in formats[name]);
+const floatsOf = (op) => rowOf(op).dtypes.filter((name) => 'max' in formats[name]);
 
 /** Forms of a case in one type; one of them, by the case's name, for types of 16 bits, which share their code. */
 function formsOf(testCase, dtype) {

@@ -1,8 +1,9 @@
 //! The crate's tables and device reports as plain objects.
 
 use super::Result;
+use crate::dtype::DType;
 use crate::kernels::MODULES;
-use crate::ops::{self, Kind};
+use crate::ops::{self, Kind, Results};
 use crate::runtime::{self, Gpu};
 use napi_derive::napi;
 
@@ -13,6 +14,10 @@ pub struct OperandRow {
     pub name: String,
     /// Whether the call must give it.
     pub required: bool,
+    /// Whether it is a list of tensors.
+    pub list: bool,
+    /// Element types of its own; none where it shares the op's type.
+    pub dtypes: Vec<String>,
 }
 
 /// An option of an op.
@@ -41,6 +46,10 @@ pub struct OpRow {
     pub attributes: Vec<AttributeRow>,
     /// Element types taken.
     pub dtypes: Vec<String>,
+    /// Whether a call gives a list.
+    pub gives_list: bool,
+    /// Element type of the result where it is always the same.
+    pub result_type: Option<String>,
     /// Accuracy level.
     pub tolerance: String,
     /// What it computes.
@@ -69,6 +78,10 @@ fn number_text(value: f64) -> String {
     }
 }
 
+fn names(dtypes: &[DType]) -> Vec<String> {
+    dtypes.iter().map(|dtype| dtype.name().into()).collect()
+}
+
 /// The op table.
 #[napi]
 pub fn op_table() -> Vec<OpRow> {
@@ -78,7 +91,12 @@ pub fn op_table() -> Vec<OpRow> {
             operands: spec
                 .operands
                 .iter()
-                .map(|operand| OperandRow { name: operand.name.into(), required: operand.required })
+                .map(|operand| OperandRow {
+                    name: operand.name.into(),
+                    required: operand.required,
+                    list: operand.list,
+                    dtypes: names(operand.dtypes),
+                })
                 .collect(),
             attributes: spec
                 .attributes
@@ -94,7 +112,12 @@ pub fn op_table() -> Vec<OpRow> {
                     }
                 })
                 .collect(),
-            dtypes: spec.dtypes.iter().map(|dtype| dtype.name().into()).collect(),
+            dtypes: names(spec.dtypes),
+            gives_list: spec.results == Results::List,
+            result_type: match spec.results {
+                Results::Of(dtype) => Some(dtype.name().into()),
+                _ => None,
+            },
             tolerance: spec.tolerance.name().into(),
             doc: spec.doc.into(),
         })

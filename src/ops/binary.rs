@@ -14,7 +14,18 @@ use crate::tensor::{DeviceView, HostView, HostViewMut};
 const AB: &[Operand] = &[required("a"), required("b")];
 
 const fn row(name: &'static str, tolerance: Tolerance, doc: &'static str, cpu: CpuForm) -> OpSpec {
-    OpSpec { name, operands: AB, attributes: &[], dtypes: FLOATS, shape, cpu, cuda, tolerance, doc }
+    OpSpec {
+        name,
+        operands: AB,
+        attributes: &[],
+        dtypes: FLOATS,
+        results: Results::One,
+        shape,
+        cpu,
+        cuda,
+        tolerance,
+        doc,
+    }
 }
 
 /// The CPU form that joins elements by a scalar function.

@@ -4,14 +4,14 @@ use super::spec::{Meta, OpSpec};
 use super::{Attrs, Precision, Raw, find, halves};
 use crate::kernels::Launcher;
 use crate::tensor::Tensor;
-use crate::{Error, Result, invalid};
+use crate::{DType, Error, Result, invalid};
 
 /// A checked call. Making one allocates nothing and touches no device.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// The op.
     pub spec: &'static OpSpec,
-    /// Operands' types and dims, `None` for optional ones left out; as long as the op's list.
+    /// Operands' types and dims, `None` for optional ones left out; as long as the op's list, or the items of its list.
     pub inputs: Vec<Option<Meta>>,
     /// Attributes with defaults filled in.
     pub attrs: Attrs,
@@ -46,7 +46,7 @@ impl Call {
     }
 
     /// Element type that the call computes in: that of its first operand.
-    pub fn dtype(&self) -> crate::DType {
+    pub fn dtype(&self) -> DType {
         self.input(0).dtype
     }
 
@@ -96,12 +96,18 @@ impl Call {
 }
 
 fn check_operands(spec: &OpSpec, mut inputs: Vec<Option<Meta>>) -> Result<Vec<Option<Meta>>> {
-    if inputs.len() > spec.operands.len() {
-        return invalid!("{}: takes {} operands, got {}", spec.name, spec.operands.len(), inputs.len());
+    let listed = spec.operands.iter().any(|operand| operand.list);
+    if !listed {
+        if inputs.len() > spec.operands.len() {
+            return invalid!("{}: takes {} operands, got {}", spec.name, spec.operands.len(), inputs.len());
+        }
+        inputs.resize(spec.operands.len(), None);
+    } else if inputs.is_empty() {
+        return invalid!("{}: '{}' holds no tensor", spec.name, spec.operands[0].name);
     }
-    inputs.resize(spec.operands.len(), None);
     let mut common = None;
-    for (operand, input) in spec.operands.iter().zip(&inputs) {
+    for (index, input) in inputs.iter().enumerate() {
+        let operand = if listed { &spec.operands[0] } else { &spec.operands[index] };
         let Some(meta) = input else {
             if operand.required {
                 return invalid!("{}: operand '{}' is missing", spec.name, operand.name);
@@ -109,8 +115,12 @@ fn check_operands(spec: &OpSpec, mut inputs: Vec<Option<Meta>>) -> Result<Vec<Op
             continue;
         };
         crate::shape::element_count(&format!("{}: '{}'", spec.name, operand.name), &meta.dims)?;
-        if !spec.dtypes.contains(&meta.dtype) {
-            return Err(unsupported(spec, operand.name, meta));
+        let taken = if operand.dtypes.is_empty() { spec.dtypes } else { operand.dtypes };
+        if !taken.contains(&meta.dtype) {
+            return Err(unsupported(spec, operand.name, taken, meta));
+        }
+        if !operand.dtypes.is_empty() {
+            continue;
         }
         let (first, dtype) = *common.get_or_insert((operand.name, meta.dtype));
         if dtype != meta.dtype {
@@ -121,7 +131,7 @@ fn check_operands(spec: &OpSpec, mut inputs: Vec<Option<Meta>>) -> Result<Vec<Op
     Ok(inputs)
 }
 
-fn unsupported(spec: &OpSpec, operand: &str, meta: &Meta) -> Error {
-    let taken = spec.dtypes.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
+fn unsupported(spec: &OpSpec, operand: &str, taken: &[DType], meta: &Meta) -> Error {
+    let taken = taken.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
     Error::UnsupportedDtype(format!("{}: '{operand}' must be one of {taken}, got {}", spec.name, meta.dtype))
 }

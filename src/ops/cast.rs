@@ -2,7 +2,7 @@
 
 use super::operands::device_operand;
 use super::spec::*;
-use super::{Attrs, Call};
+use super::{Attrs, Call, TYPES};
 use crate::cpu::{for_pieces, half};
 use crate::driver::DevicePtr;
 use crate::dtype::DType;
@@ -13,18 +13,13 @@ use ::half::{bf16, f16};
 
 const TO: Attribute = attribute("to", Kind::Type { required: true }, "Element type of the result.");
 
-#[rustfmt::skip]
-const TYPES: &[DType] = &[
-    DType::F32, DType::F64, DType::F16, DType::Bf16, DType::I64, DType::I32, DType::I16, DType::I8, DType::U64,
-    DType::U32, DType::U16, DType::U8, DType::Bool,
-];
-
 /// The family's row.
 pub const OPS: &[OpSpec] = &[OpSpec {
     name: "cast",
     operands: &[required("x")],
     attributes: &[TO],
     dtypes: TYPES,
+    results: Results::One,
     shape: |spec, inputs, attrs| {
         let x = spec.operand(inputs, 0)?;
         Ok(vec![Meta::new(target(attrs)?, x.dims.clone())])
@@ -150,6 +145,20 @@ macro_rules! for_element {
             DType::U8 | DType::Bool => $function::<$($first,)? u8>($($argument),*),
         }
     };
+}
+
+/// A number's bits as an element of that type.
+pub fn bits_of(dtype: DType, value: f64) -> u64 {
+    match dtype {
+        DType::Bool => u64::from(value != 0.0),
+        _ => for_element!(dtype, element_bits(value)),
+    }
+}
+
+fn element_bits<E: Element>(value: f64) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[..size_of::<E>()].copy_from_slice(bytemuck::bytes_of(&E::from_float(value)));
+    u64::from_le_bytes(bytes)
 }
 
 fn cpu(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {

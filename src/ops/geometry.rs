@@ -226,6 +226,7 @@ mod tests {
         operands: &[required("x")],
         attributes: &[STRIDES, PADS, DILATIONS, AUTO_PAD, CEIL_MODE],
         dtypes: FLOATS,
+        results: crate::ops::Results::One,
         shape: |_, _, _| Ok(Vec::new()),
         cpu: |_, _, _| Ok(()),
         cuda: |_, _, _, _| Ok(()),

@@ -37,6 +37,13 @@ pub const FLOATS: &[DType] = &[DType::F32, DType::F64, DType::F16, DType::Bf16];
 /// Element types of the ops that have no forms for 16 bits yet.
 pub const WIDE_FLOATS: &[DType] = &[DType::F32, DType::F64];
 
+/// Every element type.
+#[rustfmt::skip]
+pub const TYPES: &[DType] = &[
+    DType::F32, DType::F64, DType::F16, DType::Bf16, DType::I64, DType::I32, DType::I16, DType::I8, DType::U64,
+    DType::U32, DType::U16, DType::U8, DType::Bool,
+];
+
 /// The families' lists, in the order of docs/ops.md.
 const FAMILIES: &[&[OpSpec]] = &[
     unary::OPS,
@@ -80,6 +87,8 @@ mod tests {
             assert!(!spec.dtypes.is_empty(), "{}", spec.name);
             let optional_first = spec.operands.windows(2).any(|pair| !pair[0].required && pair[1].required);
             assert!(!optional_first, "{}: required operands come first", spec.name);
+            let alone = spec.operands.len() == 1 || spec.operands.iter().all(|operand| !operand.list);
+            assert!(alone, "{}: a list is the only operand", spec.name);
             for attribute in spec.attributes {
                 assert!(!COMMON_OPTIONS.contains(&attribute.name), "{}.{}", spec.name, attribute.name);
                 assert!(attribute.doc.ends_with('.'), "{}.{}", spec.name, attribute.name);

@@ -11,23 +11,20 @@ use crate::shape::{normalize_axis, size_of as product};
 use crate::tensor::{DeviceView, HostView, HostViewMut};
 use crate::{Result, for_float};
 
-const EPSILON: Attribute =
+pub(super) const EPSILON: Attribute =
     attribute("epsilon", Kind::Float(1e-5), "Added to the variance before the square root.");
+
+pub(super) const AXIS: Attribute =
+    attribute("axis", Kind::Int(Some(-1)), "First axis of those normalised over; the last by default.");
 
 /// The family's rows.
 pub const OPS: &[OpSpec] = &[
     OpSpec {
         name: "layerNorm",
         operands: &[required("x"), optional("scale"), optional("bias")],
-        attributes: &[
-            attribute(
-                "axis",
-                Kind::Int(Some(-1)),
-                "First axis of those normalised over; the last by default.",
-            ),
-            EPSILON,
-        ],
+        attributes: &[AXIS, EPSILON],
         dtypes: FLOATS,
+        results: Results::One,
         shape: layer_shape,
         cpu: |call, inputs, outputs| for_float!(call.dtype(), layer_norm(call, inputs, outputs)),
         cuda: layer_norm_cuda,
@@ -46,6 +43,7 @@ pub const OPS: &[OpSpec] = &[
         ],
         attributes: &[EPSILON],
         dtypes: FLOATS,
+        results: Results::One,
         shape: batch_shape,
         cpu: |call, inputs, outputs| for_float!(call.dtype(), batch_norm(call, inputs, outputs)),
         cuda: batch_norm_cuda,
@@ -60,7 +58,8 @@ fn layer_axis(spec: &OpSpec, attrs: &Attrs, dims: &[usize]) -> Result<usize> {
     Ok(normalize_axis(spec.name, attrs.int("axis"), dims.len().max(1))?.min(dims.len()))
 }
 
-fn layer_shape(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<Vec<Meta>> {
+/// The input's own dims; scale and bias have those from the axis on.
+pub(super) fn layer_shape(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<Vec<Meta>> {
     let x = spec.operand(inputs, 0)?;
     let axis = layer_axis(spec, attrs, &x.dims)?;
     for (index, input) in inputs.iter().enumerate().skip(1) {
@@ -72,7 +71,7 @@ fn layer_shape(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<Vec<Meta>>
 }
 
 /// Rows and elements of a row.
-fn layer_extents(call: &Call) -> Result<(usize, usize)> {
+pub(super) fn layer_extents(call: &Call) -> Result<(usize, usize)> {
     let dims = &call.input(0).dims;
     let axis = layer_axis(call.spec, &call.attrs, dims)?;
     Ok((product(&dims[..axis]), product(&dims[axis..])))

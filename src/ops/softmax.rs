@@ -16,7 +16,18 @@ const AXIS: Attribute = attribute("axis", Kind::Int(Some(-1)), "Axis that sums t
 
 const fn row(name: &'static str, cpu: CpuForm, doc: &'static str) -> OpSpec {
     let (tolerance, dtypes) = (Tolerance::Normalized, FLOATS);
-    OpSpec { name, operands: X, attributes: &[AXIS], dtypes, shape, cpu, cuda, tolerance, doc }
+    OpSpec {
+        name,
+        operands: X,
+        attributes: &[AXIS],
+        dtypes,
+        results: Results::One,
+        shape,
+        cpu,
+        cuda,
+        tolerance,
+        doc,
+    }
 }
 
 /// The family's rows.

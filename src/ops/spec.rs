@@ -35,16 +35,41 @@ pub struct Operand {
     pub name: &'static str,
     /// Whether the call must give it.
     pub required: bool,
+    /// Whether it is a list of tensors: then it is the op's only operand, and the call's inputs are its items.
+    pub list: bool,
+    /// Element types of its own; where there are none it shares the op's type.
+    pub dtypes: &'static [DType],
 }
 
 /// A positional operand.
 pub const fn required(name: &'static str) -> Operand {
-    Operand { name, required: true }
+    Operand { name, required: true, list: false, dtypes: &[] }
 }
 
 /// An operand given as an option.
 pub const fn optional(name: &'static str) -> Operand {
-    Operand { name, required: false }
+    Operand { required: false, ..required(name) }
+}
+
+/// A positional operand that is a list of tensors.
+pub const fn list(name: &'static str) -> Operand {
+    Operand { list: true, ..required(name) }
+}
+
+/// A positional operand of whole numbers.
+pub const fn indices(name: &'static str) -> Operand {
+    Operand { dtypes: &[DType::I64, DType::I32], ..required(name) }
+}
+
+/// What a call gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Results {
+    /// One tensor, of the operands' type or the one that an attribute names.
+    One,
+    /// One tensor of that type.
+    Of(DType),
+    /// A list of tensors.
+    List,
 }
 
 /// Kind and default of an attribute.
@@ -129,8 +154,10 @@ pub struct OpSpec {
     pub operands: &'static [Operand],
     /// Other options.
     pub attributes: &'static [Attribute],
-    /// Element types taken; all operands of a call share one.
+    /// Element types taken; all operands of a call share one, but for those with types of their own.
     pub dtypes: &'static [DType],
+    /// What a call gives.
+    pub results: Results,
     /// Shape rule.
     pub shape: ShapeRule,
     /// CPU form. Where all types are floats it knows float32 and float64 alone: operands of 16 bits come as float32
@@ -154,8 +181,13 @@ impl OpSpec {
     pub fn operand<'a>(&self, metas: Metas<'a>, index: usize) -> Result<&'a Meta> {
         match metas.get(index).and_then(Option::as_ref) {
             Some(meta) => Ok(meta),
-            None => crate::invalid!("{}: operand '{}' is missing", self.name, self.operands[index].name),
+            None => crate::invalid!("{}: operand '{}' is missing", self.name, self.operand_name(index)),
         }
+    }
+
+    /// The name of the operand at that position; items of a list share one.
+    fn operand_name(&self, index: usize) -> &'static str {
+        self.operands[index.min(self.operands.len() - 1)].name
     }
 
     /// An error unless the operand has a rank within the range.
@@ -173,7 +205,7 @@ impl OpSpec {
         } else {
             format!("{} to {}", ranks.start(), ranks.end())
         };
-        let name = self.operands[index].name;
+        let name = self.operand_name(index);
         mismatch!("{}: '{name}' must have rank {wanted}, got dims {:?}", self.name, meta.dims)
     }
 
@@ -182,7 +214,7 @@ impl OpSpec {
         if meta.dims == dims {
             return Ok(());
         }
-        let name = self.operands[index].name;
+        let name = self.operand_name(index);
         mismatch!("{}: '{name}' must have dims {dims:?}, got {:?}", self.name, meta.dims)
     }
 }

@@ -26,7 +26,18 @@ const fn row(
     doc: &'static str,
     cpu: CpuForm,
 ) -> OpSpec {
-    OpSpec { name, operands: X, attributes, dtypes: FLOATS, shape: same, cpu, cuda, tolerance, doc }
+    OpSpec {
+        name,
+        operands: X,
+        attributes,
+        dtypes: FLOATS,
+        results: Results::One,
+        shape: same,
+        cpu,
+        cuda,
+        tolerance,
+        doc,
+    }
 }
 
 /// The CPU form that applies a scalar function; its parameters are the op's number attributes, in order.

@@ -33,6 +33,7 @@ const fn row(name: &'static str, shape: ShapeRule, doc: &'static str) -> OpSpec 
         operands: OPERANDS,
         attributes: ATTRIBUTES,
         dtypes: FLOATS,
+        results: Results::One,
         shape,
         cpu: |call, inputs, outputs| for_float!(call.dtype(), on_cpu(call, inputs, outputs)),
         cuda: cuda::run,

@@ -31,6 +31,7 @@ pub const OPS: &[OpSpec] = &[OpSpec {
         STRIDES, PADS, DILATIONS, GROUP, AUTO_PAD, OUTPUT_PADS, OUTPUT_SHAPE, ACTIVATION, ACTIVATION_ALPHA, ACTIVATION_BETA,
     ],
     dtypes: FLOATS,
+    results: Results::One,
     shape,
     cpu: |call, inputs, outputs| for_float!(call.dtype(), on_cpu(call, inputs, outputs)),
     cuda: cuda::run,

@@ -31,6 +31,7 @@ pub const OPS: &[OpSpec] = &[OpSpec {
         OUTPUT_TYPE,
     ],
     dtypes: FLOATS,
+    results: Results::One,
     shape,
     cpu: |call, inputs, outputs| for_float!(call.dtype(), on_cpu(call, inputs, outputs)),
     cuda: cuda::run,

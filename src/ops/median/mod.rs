@@ -25,6 +25,7 @@ pub const OPS: &[OpSpec] = &[OpSpec {
         ),
     ],
     dtypes: WIDE_FLOATS,
+    results: Results::One,
     shape,
     cpu: cpu::run,
     cuda: cuda::run,

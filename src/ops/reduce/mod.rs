@@ -76,6 +76,7 @@ const fn row(name: &'static str, tolerance: Tolerance, doc: &'static str) -> OpS
         operands: X,
         attributes: &[AXES, KEEP_DIMS],
         dtypes: FLOATS,
+        results: Results::One,
         shape,
         cpu: |call, inputs, outputs| for_float!(call.dtype(), on_cpu(call, inputs, outputs)),
         cuda: cuda::run,
