@@ -1,6 +1,7 @@
 import { cases as cast } from './cast.mjs';
 import { cases as conv } from './conv.mjs';
 import { cases as elementwise } from './elementwise.mjs';
+import { cases as layout, levels as layoutLevels } from './layout.mjs';
 import { cases as matmul } from './matmul.mjs';
 import { cases as median } from './median.mjs';
 import { cases as normalize } from './normalize.mjs';
@@ -8,11 +9,11 @@ import { cases as pool } from './pool.mjs';
 import { cases as reduce, levels as reduceLevels } from './reduce.mjs';
 
 /**
- * The case table. A row is data: { op, name, inputs: [{ dims, fill, offset }], options, named?, dtypes?, forms?, level?, noDims? };
- * dtypes are the floats that the op takes unless they are given.
+ * The case table. A row is data: { op, name, inputs: [{ dims, fill, offset, type }], options, named?, dtypes?, forms?, level?, noDims? };
+ * dtypes are the floats that the op takes unless they are given; an operand may have a type of its own.
  * `named` holds operands given as options; fills are those of helpers/random.mjs.
  */
-export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...cast, ...normalize, ...reduce, ...median];
+export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...cast, ...layout, ...normalize, ...reduce, ...median];
 
 /** Tolerance level of each op. Loosening one needs a sentence here saying why. */
 export const levelOf = {
@@ -69,4 +70,5 @@ export const levelOf = {
   max: 'exact',
   min: 'exact',
   cast: 'exact',
+  ...layoutLevels,
 };

@@ -24,6 +24,17 @@ const cast = [
   row('cast', 'to int16', [[300]], { to: 'int16' }, { fill: 'wholes', dtypes: types }),
 ];
 
+/** One type of each size: units of it and of 16 bytes, tiles. */
+const sized = ['uint8', 'float16', 'float32', 'float64'];
+const layout = [
+  row('slice', 'odd columns', [[5, 7]], { starts: [1], ends: [6], axes: [1] }, { fill: 'wholes', dtypes: sized }),
+  row('slice', 'rows of 16 bytes', [[5, 16]], { starts: [1], ends: [4] }, { fill: 'wholes', dtypes: sized }),
+  row('pad', 'odd columns', [[5, 7]], { pads: [1, 2], axes: [1] }, { fill: 'wholes', dtypes: sized }),
+  row('pad', 'rows of 16 bytes', [[5, 16]], { pads: [1, 2], axes: [0] }, { fill: 'wholes', dtypes: sized }),
+  row('transpose', 'whole runs', [[36, 40]], {}, { fill: 'wholes', dtypes: sized }),
+  row('transpose', 'ragged', [[33, 65]], {}, { fill: 'wholes', dtypes: sized }),
+];
+
 const pool = [
   ...['maxPool2d', 'averagePool2d'].map((op) => row(op, 'plain', [[2, 3, 8, 9]], { kernel: [3, 2], strides: [2, 2], pads: [1, 0, 1, 1] })),
   ...['globalMaxPool', 'globalAveragePool'].flatMap((op) => [[2, 3, 7, 7], [1, 2, 33, 31], [1, 2, 64, 65]].map((dims) => row(op, `[${dims}]`, [dims]))),
@@ -96,7 +107,7 @@ const windows = [
 ];
 
 /** On a card with several multiprocessors. */
-export const several = [...elementwise, ...cast, ...pool, ...rows, ...reductions, ...median, ...skinny, ...windows];
+export const several = [...elementwise, ...cast, ...layout, ...pool, ...rows, ...reductions, ...median, ...skinny, ...windows];
 
 /** Products of halves by each tile and transpose of compute capability 9.0, and sums that leave its tensor cores. */
 const halves = ['float16', 'bfloat16'];

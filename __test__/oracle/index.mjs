@@ -1,6 +1,7 @@
 import { cast } from './cast.mjs';
 import { conv, convTranspose } from './conv.mjs';
 import { binary, binaryOp, unary, unaryOp } from './elementwise.mjs';
+import * as layout from './layout.mjs';
 import { matmul } from './matmul.mjs';
 import { median } from './median.mjs';
 import { batchNorm, layerNorm, logSoftmax, softmax } from './normalize.mjs';
@@ -32,6 +33,7 @@ export const oracle = {
   batchNorm,
   median,
   cast,
+  ...layout,
   ...reductions,
   ...Object.fromEntries(Object.keys(unary).map((op) => [op, unaryOp(op)])),
   ...Object.fromEntries(Object.keys(binary).map((op) => [op, binaryOp(op)])),

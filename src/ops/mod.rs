@@ -12,6 +12,7 @@ pub mod cast;
 pub mod conv;
 pub mod conv_transpose;
 pub mod geometry;
+pub mod layout;
 pub mod matmul;
 pub mod median;
 pub mod norm;
@@ -49,6 +50,7 @@ const FAMILIES: &[&[OpSpec]] = &[
     unary::OPS,
     binary::OPS,
     cast::OPS,
+    layout::OPS,
     matmul::OPS,
     conv::OPS,
     conv_transpose::OPS,

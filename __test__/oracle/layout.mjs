@@ -1,0 +1,97 @@
+import { forEachCoordinate, sizeOf } from './array.mjs';
+
+/** An array of shape `dims` whose element at each coordinate is what `pick` gives. */
+function made(dims, pick) {
+  const data = new Float64Array(sizeOf(dims));
+  forEachCoordinate(dims, (place, position) => { data[position] = pick(place); });
+  return { data, dims };
+}
+
+const at = (x, place) => x.data[place.reduce((position, index, axis) => position * x.dims[axis] + index, 0)];
+const axisOf = (axis, { dims }) => (axis < 0 ? axis + dims.length : axis);
+
+/** Place with the index along one axis replaced. */
+const withIndex = (place, axis, index) => place.map((value, other) => (other === axis ? index : value));
+
+export function transpose([x], { perm = x.dims.map((_, axis) => x.dims.length - 1 - axis) } = {}) {
+  const axes = perm.map((axis) => axisOf(axis, x));
+  return made(axes.map((axis) => x.dims[axis]), (place) => {
+    const from = [];
+    axes.forEach((axis, index) => { from[axis] = place[index]; });
+    return at(x, from);
+  });
+}
+
+/** The indices of an axis that a slice takes, one after the other, by Python's rule. */
+function indicesOf(dim, start, end, step) {
+  const whole = (index) => (index < 0 ? index + dim : index);
+  const indices = [];
+  let [from, to] = [whole(start), whole(end)];
+  if (step > 0) {
+    [from, to] = [Math.max(from, 0), Math.min(to, dim)];
+    for (let i = from; i < to; i += step) indices.push(i);
+  } else {
+    [from, to] = [Math.min(from, dim - 1), Math.max(to, -1)];
+    for (let i = from; i > to; i += step) indices.push(i);
+  }
+  return indices;
+}
+
+export function slice([x], { starts, ends, axes = starts.map((_, index) => index), steps = starts.map(() => 1) }) {
+  const taken = x.dims.map((dim) => Array.from({ length: dim }, (_, index) => index));
+  axes.forEach((given, index) => {
+    const axis = axisOf(given, x);
+    taken[axis] = indicesOf(x.dims[axis], starts[index], ends[index], steps[index]);
+  });
+  return made(taken.map((indices) => indices.length), (place) => at(x, place.map((index, axis) => taken[axis][index])));
+}
+
+export function split([x], { axis = 0, split: sizes, numOutputs }) {
+  const along = axisOf(axis, x);
+  const dim = x.dims[along];
+  const size = Math.ceil(dim / numOutputs);
+  const parts = sizes ?? Array.from({ length: numOutputs }, (_, index) => (index < numOutputs - 1 ? size : dim - index * size));
+  let start = 0;
+  return parts.map((length) => {
+    const first = start;
+    start += length;
+    return made(withIndex(x.dims, along, length), (place) => at(x, withIndex(place, along, place[along] + first)));
+  });
+}
+
+export function concat(inputs, { axis }) {
+  const along = axisOf(axis, inputs[0]);
+  const total = inputs.reduce((sum, { dims }) => sum + dims[along], 0);
+  return made(withIndex(inputs[0].dims, along, total), (place) => {
+    let index = place[along];
+    const x = inputs.find(({ dims }) => {
+      if (index < dims[along]) return true;
+      index -= dims[along];
+      return false;
+    });
+    return at(x, withIndex(place, along, index));
+  });
+}
+
+/** The index that a padded one stands for, by walking there step by step; undefined where it is the constant. */
+function padded(index, dim, mode) {
+  if (index >= 0 && index < dim) return index;
+  if (mode === 'edge') return index < 0 ? 0 : dim - 1;
+  if (mode === 'wrap') return ((index % dim) + dim) % dim;
+  if (mode === 'reflect') return index < 0 ? -index : 2 * (dim - 1) - index;
+  return undefined;
+}
+
+export function pad([x], { pads, axes = x.dims.map((_, axis) => axis), mode = 'constant', value = 0 }) {
+  const before = x.dims.map(() => 0);
+  const dims = x.dims.slice();
+  axes.forEach((given, index) => {
+    const axis = axisOf(given, x);
+    before[axis] = pads[index];
+    dims[axis] += pads[index] + pads[index + axes.length];
+  });
+  return made(dims, (place) => {
+    const from = place.map((index, axis) => padded(index - before[axis], x.dims[axis], mode));
+    return from.includes(undefined) ? value : at(x, from);
+  });
+}
