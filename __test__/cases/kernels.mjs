@@ -24,6 +24,12 @@ const cast = [
   row('cast', 'to int16', [[300]], { to: 'int16' }, { fill: 'wholes', dtypes: types }),
 ];
 
+const chosen = (op, name, shapes) => {
+  const made = row(op, name, shapes, { axis: 0 }, { fill: 'wholes', dtypes: sized });
+  made.inputs[1] = { dims: shapes[1], fill: [2, 0, -2], type: 'int32' };
+  return made;
+};
+
 /** One type of each size: units of it and of 16 bytes, tiles. */
 const sized = ['uint8', 'float16', 'float32', 'float64'];
 const layout = [
@@ -31,6 +37,10 @@ const layout = [
   row('slice', 'rows of 16 bytes', [[5, 16]], { starts: [1], ends: [4] }, { fill: 'wholes', dtypes: sized }),
   row('pad', 'odd columns', [[5, 7]], { pads: [1, 2], axes: [1] }, { fill: 'wholes', dtypes: sized }),
   row('pad', 'rows of 16 bytes', [[5, 16]], { pads: [1, 2], axes: [0] }, { fill: 'wholes', dtypes: sized }),
+  chosen('gather', 'odd rows', [[5, 7], [3]]),
+  chosen('gather', 'rows of 16 bytes', [[5, 16], [3]]),
+  chosen('gatherElements', 'columns', [[5, 7], [3, 1]]),
+  chosen('scatterElements', 'columns', [[5, 7], [3, 1], [3, 1]]),
   row('transpose', 'whole runs', [[36, 40]], {}, { fill: 'wholes', dtypes: sized }),
   row('transpose', 'ragged', [[33, 65]], {}, { fill: 'wholes', dtypes: sized }),
 ];

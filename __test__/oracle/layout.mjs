@@ -1,4 +1,4 @@
-import { forEachCoordinate, sizeOf } from './array.mjs';
+import { forEachCoordinate, positionIn, sizeOf } from './array.mjs';
 
 /** An array of shape `dims` whose element at each coordinate is what `pick` gives. */
 function made(dims, pick) {
@@ -94,4 +94,39 @@ export function pad([x], { pads, axes = x.dims.map((_, axis) => axis), mode = 'c
     const from = place.map((index, axis) => padded(index - before[axis], x.dims[axis], mode));
     return from.includes(undefined) ? value : at(x, from);
   });
+}
+
+/** Indices from the end counted from the start; one out of range picks nothing. */
+const pickedIndex = (index, dim) => {
+  const whole = index < 0 ? index + dim : index;
+  return whole >= 0 && whole < dim ? whole : undefined;
+};
+
+export function gather([x, indices], { axis = 0 } = {}) {
+  const along = axisOf(axis, x);
+  const dims = [...x.dims.slice(0, along), ...indices.dims, ...x.dims.slice(along + 1)];
+  return made(dims, (place) => {
+    const middle = place.slice(along, along + indices.dims.length);
+    const index = pickedIndex(indices.data[positionIn(indices.dims, middle)], x.dims[along]);
+    if (index === undefined) return 0;
+    return at(x, [...place.slice(0, along), index, ...place.slice(along + indices.dims.length)]);
+  });
+}
+
+export function gatherElements([x, indices], { axis = 0 } = {}) {
+  const along = axisOf(axis, x);
+  return made(indices.dims, (place) => {
+    const index = pickedIndex(at(indices, place), x.dims[along]);
+    return index === undefined ? 0 : at(x, withIndex(place, along, index));
+  });
+}
+
+export function scatterElements([x, indices, updates], { axis = 0 } = {}) {
+  const along = axisOf(axis, x);
+  const data = Float64Array.from(x.data);
+  forEachCoordinate(indices.dims, (place, position) => {
+    const index = pickedIndex(indices.data[position], x.dims[along]);
+    if (index !== undefined) data[positionIn(x.dims, withIndex(place, along, index))] = updates.data[position];
+  });
+  return { data, dims: x.dims };
 }

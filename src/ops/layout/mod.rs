@@ -1,7 +1,8 @@
-//! Ops that move elements and compute nothing: transpose, slice, split, concat, pad.
+//! Ops that move elements and compute nothing: transpose, slice, split, concat, pad and those by index.
 
 mod cpu;
 mod cuda;
+mod gather;
 mod pad;
 mod walk;
 
@@ -100,6 +101,9 @@ pub const OPS: &[OpSpec] = &[
         )
     },
     pad::PAD,
+    gather::GATHER,
+    gather::GATHER_ELEMENTS,
+    gather::SCATTER_ELEMENTS,
 ];
 
 /// One walk for each result, whose target is all of it in order.
