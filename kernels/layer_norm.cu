@@ -97,30 +97,13 @@ WW_DEVICE void partial(const T* x, double* workspace, unsigned long long columns
     }
 }
 
-// Merges a row's parts: a stretch each by the first 32 threads, then those by the first.
-WW_DEVICE WwMoments merge_parts(const double* workspace, unsigned long long columns, unsigned long long chunk, unsigned parts) {
-    __shared__ WwMoments slots[32];
-    if (threadIdx.x < 32) {
-        WwMoments own{0.0, 0.0, 0.0};
-        for (unsigned p = threadIdx.x; p < parts; p += 32) {
-            unsigned long long rest = columns - p * chunk;
-            own = ww_merge(own, WwMoments{workspace[2 * p], workspace[2 * p + 1], (double)(rest < chunk ? rest : chunk)});
-        }
-        slots[threadIdx.x] = own;
-    }
-    __syncthreads();
-    WwMoments all = slots[0];
-    for (int k = 1; k < 32 && k < parts; k++) all = ww_merge(all, slots[k]);
-    return all;
-}
-
 template <class T>
 WW_DEVICE void finish(const T* x, const double* workspace, Affine<T> a, T* y, unsigned long long columns,
                       unsigned long long chunk, unsigned parts, WwCompute<T> epsilon) {
     constexpr unsigned strip = 512 * WwStrip<T>::count;
     unsigned long long row = blockIdx.x / parts, begin = blockIdx.x % parts * chunk;
     unsigned long long end = begin + chunk < columns ? begin + chunk : columns;
-    WwMoments all = merge_parts(workspace + 2 * row * parts, columns, chunk, parts);
+    WwMoments all = ww_merge_parts(workspace + 2 * row * parts, columns, chunk, parts);
     WwCompute<T> factor = (WwCompute<T>)rsqrt(all.squares / (double)columns + epsilon);
     x += row * columns;
     y += row * columns;

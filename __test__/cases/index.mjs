@@ -34,6 +34,8 @@ export const levelOf = {
   logSoftmax: 'normalized',
   layerNorm: 'normalized',
   batchNorm: 'normalized',
+  rmsNorm: 'normalized',
+  groupNorm: 'normalized',
   ...reduceLevels,
   median: 'rounded',
   relu: 'exact',

@@ -59,6 +59,8 @@ const rows = [
     row(op, 'columns', [[2, 17, 6]], { axis: 1 }),
   ]),
   ...lengths.map((n) => row('layerNorm', `rows of ${n}`, [[2, n]], { axis: 1 }, { named: { scale: { dims: [n] }, bias: { dims: [n] } } })),
+  ...lengths.map((n) => row('rmsNorm', `rows of ${n}`, [[2, n]], { axis: 1 }, { named: { scale: { dims: [n] } } })),
+  ...lengths.map((n) => row('groupNorm', `rows of ${n}`, [[1, 8, n / 4]], { numGroups: 2 }, { named: { scale: { dims: [8] }, bias: { dims: [8] } } })),
   row('batchNorm', 'plain', [[2, 3, 4, 5], [3], [3], [3], [3]], {}, { fill: 'positive' }),
 ];
 

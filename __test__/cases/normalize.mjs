@@ -45,6 +45,47 @@ const layers = [
   { ...layer('bias alone', [4, 9], { axis: 1 }), named: { bias: { dims: [9] } } },
 ];
 
+const rms = (name, dims, options, shape, fill = 'normal', offset = 0) => ({
+  ...layer(name, dims, options, shape, fill, offset), op: 'rmsNorm', named: shape ? { scale: { dims: shape, fill: 'uniform', offset } } : undefined,
+});
+
+const roots = [
+  ...[...edges.slice(1), 384, 1000, 1024, 1025, 4097, 8200, 16400].flatMap((n) => [rms(`rows of ${n}`, [3, n], { axis: 1 }, [n]), rms(`rows of ${n}, plain`, [2, n], {})]),
+  rms('two axes', [3, 4, 5, 6], { axis: 2 }, [5, 6]),
+  rms('all axes', [4, 5, 6], { axis: 0 }, [4, 5, 6]),
+  rms('more rows than a grid has in y', [65537, 2], { axis: 1 }, [2]),
+  rms('epsilon', [5, 16], { axis: 1, epsilon: 0.25 }, [16]),
+  rms('no rows', [0, 8], { axis: 1 }, [8]),
+  rms('zeros', [2, 33], { axis: 1 }, [33], 0),
+  rms('large numbers', [3, 256], { axis: 1 }, [256], { fill: 'normal', scale: 1e15 }),
+  rms('view', [5, 37], { axis: 1 }, [37], 'normal', 3),
+  rms('one NaN', [3, 40], { axis: 1 }, [40], { fill: 'normal', at: { 50: NaN } }),
+  rms('an infinity', [3, 40], { axis: 1 }, [40], { fill: 'normal', at: { 50: Infinity } }),
+];
+
+const group = (dims, numGroups, extra = {}) => {
+  const channel = { dims: [dims[1]], fill: 'uniform', offset: extra.offset };
+  return {
+    op: 'groupNorm', name: `[${dims}] in ${numGroups} ${JSON.stringify(extra)}`, options: { numGroups, ...extra.options },
+    inputs: [{ dims, fill: extra.fill ?? 'normal', offset: extra.offset }], named: extra.plain ? undefined : { scale: channel, bias: channel },
+  };
+};
+
+const groups = [
+  // Groups of each form of row, whole vectors and ragged ones, channels that end inside a vector.
+  ...[[[2, 4, 3], 2], [[2, 6, 5], 3], [[3, 8, 4, 4], 2], [[2, 8, 7, 7], 4], [[1, 16, 16, 16], 4], [[2, 6, 33, 31], 2], [[1, 4, 64, 65], 2], [[1, 4, 101, 97], 1], [[1, 2, 131, 127], 1]].map(([dims, count]) => group(dims, count)),
+  group([5, 12], 3),
+  group([2, 8, 5], 8),
+  group([2, 8, 5], 1),
+  group([2, 8, 5], 2, { plain: true }),
+  group([2, 8, 5], 2, { options: { epsilon: 0.5 } }),
+  group([2, 6, 37], 2, { offset: 1 }),
+  group([0, 4, 5], 2),
+  group([2, 4, 0], 2),
+  group([2, 4, 9], 2, { fill: { fill: 'normal', at: { 5: NaN, 40: Infinity } } }),
+  group([2, 4, 64], 2, { fill: { fill: 'normal', shift: 10000 } }),
+];
+
 const batch = (dims, options = {}, fill = 'normal', variance = 'positive', offset = 0) => {
   const channel = [dims[1]];
   return {
@@ -61,4 +102,4 @@ const batches = [
   batch([2, 5, 7, 3], {}, 'normal', 'positive', 1),
 ];
 
-export const cases = [...soft, ...layers, ...batches];
+export const cases = [...soft, ...layers, ...roots, ...groups, ...batches];

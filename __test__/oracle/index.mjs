@@ -4,7 +4,7 @@ import { binary, binaryOp, unary, unaryOp } from './elementwise.mjs';
 import * as layout from './layout.mjs';
 import { matmul } from './matmul.mjs';
 import { median } from './median.mjs';
-import { batchNorm, layerNorm, logSoftmax, softmax } from './normalize.mjs';
+import { batchNorm, groupNorm, layerNorm, logSoftmax, rmsNorm, softmax } from './normalize.mjs';
 import { averagePool, globalAveragePool, globalMaxPool, maxPool } from './pool.mjs';
 import { reductions } from './reduce.mjs';
 
@@ -31,6 +31,8 @@ export const oracle = {
   logSoftmax,
   layerNorm,
   batchNorm,
+  rmsNorm,
+  groupNorm,
   median,
   cast,
   ...layout,

@@ -75,6 +75,36 @@ export function layerNorm([x], { axis = -1, epsilon = 1e-5, scale, bias } = {}) 
   return { data, bound, dims: x.dims, length };
 }
 
+/** Over the root of the mean square over all dimensions from `axis` on, whose shape scale has. */
+export function rmsNorm([x], { axis = -1, epsilon = 1e-5, scale } = {}) {
+  const at = axis < 0 ? axis + x.dims.length : axis;
+  const length = sizeOf(x.dims.slice(at));
+  const rows = sizeOf(x.dims.slice(0, at));
+  const data = new Float64Array(rows * length);
+  for (let r = 0; r < rows; r++) {
+    const row = Array.from({ length }, (_, j) => x.data[r * length + j]);
+    const root = Math.sqrt(sumOf(row.map((v) => v * v)) / length + epsilon);
+    row.forEach((v, j) => { data[r * length + j] = (v / root) * (scale ? scale.data[j] : 1); });
+  }
+  return { data, bound: data.map(Math.abs), dims: x.dims, length };
+}
+
+/** Over groups of channels of [N, C, ...]; scale and bias have one number a channel. */
+export function groupNorm([x], { numGroups, epsilon = 1e-5, scale, bias }) {
+  const [images, channels] = x.dims;
+  const plane = sizeOf(x.dims.slice(2));
+  const grouped = { data: x.data, dims: [images * numGroups, (channels / numGroups) * plane] };
+  const { data, bound, length } = layerNorm([grouped], { axis: 1, epsilon });
+  for (let p = 0; p < data.length; p++) {
+    const channel = Math.floor(p / plane) % channels;
+    const gain = scale ? scale.data[channel] : 1;
+    const shift = bias ? bias.data[channel] : 0;
+    data[p] = data[p] * gain + shift;
+    bound[p] = bound[p] * Math.abs(gain) + Math.abs(shift);
+  }
+  return { data, bound, dims: x.dims, length };
+}
+
 /** Inference form: x [N, C, ...] with one scale, bias, mean and variance a channel. */
 export function batchNorm([x, scale, bias, mean, variance], { epsilon = 1e-5 } = {}) {
   const channels = x.dims[1] ?? 1;

@@ -49,3 +49,20 @@ WW_DEVICE double ww_row_squares(WwRow<T, VECTORS>& r, double mean, unsigned colu
     }
     return squares;
 }
+
+// Merges a row's parts: a stretch each by the first 32 threads, then those by the first.
+WW_DEVICE WwMoments ww_merge_parts(const double* workspace, unsigned long long columns, unsigned long long chunk, unsigned parts) {
+    __shared__ WwMoments slots[32];
+    if (threadIdx.x < 32) {
+        WwMoments own{0.0, 0.0, 0.0};
+        for (unsigned p = threadIdx.x; p < parts; p += 32) {
+            unsigned long long rest = columns - p * chunk;
+            own = ww_merge(own, WwMoments{workspace[2 * p], workspace[2 * p + 1], (double)(rest < chunk ? rest : chunk)});
+        }
+        slots[threadIdx.x] = own;
+    }
+    __syncthreads();
+    WwMoments all = slots[0];
+    for (int k = 1; k < 32 && k < parts; k++) all = ww_merge(all, slots[k]);
+    return all;
+}

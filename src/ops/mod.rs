@@ -12,6 +12,7 @@ pub mod cast;
 pub mod conv;
 pub mod conv_transpose;
 pub mod geometry;
+pub mod group_norm;
 pub mod layout;
 pub mod matmul;
 pub mod median;
@@ -21,6 +22,7 @@ mod planes;
 pub mod pool;
 mod precision;
 pub mod reduce;
+pub mod rms_norm;
 mod rows;
 pub mod softmax;
 pub mod unary;
@@ -57,6 +59,8 @@ const FAMILIES: &[&[OpSpec]] = &[
     pool::OPS,
     softmax::OPS,
     norm::OPS,
+    rms_norm::OPS,
+    group_norm::OPS,
     reduce::OPS,
     median::OPS,
 ];
