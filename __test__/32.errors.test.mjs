@@ -31,6 +31,12 @@ const rows = [
   ['two element types, optional operand', () => w.matmul(tensor([2, 2]), tensor([2, 2]), { device, bias: new Float64Array(2) }), ['INVALID_ARGUMENT', 'UNSUPPORTED_DTYPE'], 'bias', 'float64'],
   ['arrays and tensors mixed', () => w.add(f32(2), tensor([2]), { device, dims: [[2], [2]] }), 'INVALID_ARGUMENT', 'add'],
 
+  ['an operand that must be a list', () => w.concat(f32(2), { device, axis: 0 }), 'INVALID_ARGUMENT', 'concat', 'inputs', 'list'],
+  ['an empty list', () => w.concat([], { device, axis: 0 }), 'INVALID_ARGUMENT', 'concat', 'inputs'],
+  ['a number in a list', () => w.concat([f32(2), 5], { device, axis: 0 }), 'INVALID_ARGUMENT', 'concat', 'inputs', '5'],
+  ['two element types in a list', () => w.concat([f32(2), new Float64Array(2)], { device, axis: 0 }), 'INVALID_ARGUMENT', 'float32', 'float64'],
+  ['indices that are floats', () => w.gather(f32(2), f32(1), { device }), 'UNSUPPORTED_DTYPE', 'gather', 'indices', 'float32', 'int64'],
+
   ['an unknown option', () => w.relu(f32(2), { device, colour: 1 }), 'INVALID_ARGUMENT', 'relu', 'colour'],
   ['a misspelt option', () => w.conv2d(tensor([1, 1, 3, 3]), tensor([1, 1, 2, 2]), { device, stride: [1, 1] }), 'INVALID_ARGUMENT', 'conv2d', 'stride', 'strides'],
   ['an option in wrong case', () => w.matmul(tensor([2, 2]), tensor([2, 2]), { device, transa: true }), 'INVALID_ARGUMENT', 'transa', 'transA'],

@@ -76,6 +76,8 @@ const median = [
 const reductions = ['reduceSum', 'reduceL1', 'reduceSumSquare', 'reduceProd', 'reduceMax', 'reduceMin'].flatMap((op) =>
   [[[2, 300], 1], [[40, 8], 0], [[9, 5], 0]].map(([dims, axis]) => row(op, `[${dims}]`, [dims], { axes: [axis] }, { fill: [1, -1, 0.5, 2] })));
 
+const args = ['argMax', 'argMin'].map((op) => row(op, 'columns', [[40, 5]], { axis: 0 }));
+
 /** Products with few rows, whose large operand lies along the sums or across: short sums, which stay chains, and long ones. */
 const skinny = [1, 3, 8].flatMap((m) => [60, 130].flatMap((k) => [true, false].map((transB) =>
   row('matmul', `${m} rows, sums of ${k}${transB ? ', transB' : ''}`, [[m, k], transB ? [70, k] : [k, 70]], { transB }))))
@@ -119,7 +121,7 @@ const windows = [
 ];
 
 /** On a card with several multiprocessors. */
-export const several = [...elementwise, ...cast, ...layout, ...pool, ...rows, ...reductions, ...median, ...skinny, ...windows];
+export const several = [...elementwise, ...cast, ...layout, ...pool, ...rows, ...reductions, ...args, ...median, ...skinny, ...windows];
 
 /** Products of halves by each tile and transpose of compute capability 9.0, and sums that leave its tensor cores. */
 const halves = ['float16', 'bfloat16'];

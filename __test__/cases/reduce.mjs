@@ -41,5 +41,37 @@ const rowsOf = (op) => {
   ];
 };
 
-export const cases = ops.flatMap(rowsOf);
-export const levels = Object.fromEntries(ops.map((op) => [op, ordered(op) ? 'exact' : 'accumulate']));
+const argOps = ['argMax', 'argMin'];
+
+const argRowsOf = (op) => {
+  const row = (name, dims, options = {}, fill = 'normal', offset = 0) => ({ op, name, inputs: [{ dims, fill, offset }], options });
+  return [
+    ...[...edges.slice(1), 1000, 2049].flatMap((n) => [
+      row(`rows of ${n}`, [5, n], { axis: 1 }),
+      row(`columns of ${n}`, [n, 5], { axis: 0 }),
+      row(`ties in columns of ${n}`, [2, n, 8], { axis: 1 }, 'ties'),
+    ]),
+    ...[false, true].flatMap((selectLastIndex) => [
+      row(`ties, ${selectLastIndex ? 'last' : 'first'}`, [40, 70], { axis: 1, selectLastIndex }, 'ties'),
+      row(`ties of columns, ${selectLastIndex ? 'last' : 'first'}`, [70, 40], { axis: 0, selectLastIndex }, 'ties'),
+      row(`numbers that are not finite, ${selectLastIndex ? 'last' : 'first'}`, [60, 9], { axis: 1, selectLastIndex }, 'nonFinite'),
+      row(`none finite, ${selectLastIndex ? 'last' : 'first'}`, [30, 70], { axis: 0, selectLastIndex }, 'all'),
+    ]),
+    row('without dims', [4, 6, 5], { axis: -2, keepDims: false }),
+    row('axis by default', [6, 5]),
+    row('one long row', [70_001], { axis: 0 }),
+    row('many columns', [65, 4096], { axis: 0 }),
+    row('more rows than a grid has in y', [65_537, 3], { axis: 1 }),
+    row('a scalar', []),
+    row('no rows', [0, 5], { axis: 1 }),
+    row('view', [6, 41], { axis: 1 }, 'normal', 1),
+    row('infinities alone', [4, 5], { axis: 1 }, op === 'argMax' ? -Infinity : Infinity),
+    row('zeros of both signs', [4, 6], { axis: 1 }, [0, -0]),
+  ];
+};
+
+export const cases = [...ops.flatMap(rowsOf), ...argOps.flatMap(argRowsOf)];
+export const levels = {
+  ...Object.fromEntries(ops.map((op) => [op, ordered(op) ? 'exact' : 'accumulate'])),
+  ...Object.fromEntries(argOps.map((op) => [op, 'exact'])),
+};

@@ -6,7 +6,7 @@ import { matmul } from './matmul.mjs';
 import { median } from './median.mjs';
 import { batchNorm, groupNorm, layerNorm, logSoftmax, rmsNorm, softmax } from './normalize.mjs';
 import { averagePool, globalAveragePool, globalMaxPool, maxPool } from './pool.mjs';
-import { reductions } from './reduce.mjs';
+import { indexReductions, reductions } from './reduce.mjs';
 
 /**
  * Naive float64 forms of the ops, by the public name:
@@ -37,6 +37,7 @@ export const oracle = {
   cast,
   ...layout,
   ...reductions,
+  ...indexReductions,
   ...Object.fromEntries(Object.keys(unary).map((op) => [op, unaryOp(op)])),
   ...Object.fromEntries(Object.keys(binary).map((op) => [op, binaryOp(op)])),
 };

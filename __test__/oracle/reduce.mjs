@@ -68,3 +68,22 @@ export const reductions = {
   reduceLogSum: reduce(after(folds.sum, (value, size) => ({ value: Math.log(value), size: 1 + size / Math.abs(value) + Math.abs(Math.log(value)) }))),
 };
 
+
+/** Whether `next`, which comes later, takes the place of `best`; NaN is beyond every number. */
+function replaces(next, best, smallest, last) {
+  if (Number.isNaN(next) || Number.isNaN(best)) return Number.isNaN(next) && (last || !Number.isNaN(best));
+  if (next === best) return last;
+  return smallest ? next < best : next > best;
+}
+
+const indexOf = (smallest) => ([x], { axis = 0, keepDims = true, selectLastIndex = false } = {}) => {
+  const along = axis < 0 ? axis + x.dims.length : axis;
+  const kept = x.dims.map((dim, at) => (at === along ? 1 : dim));
+  const groups = Array.from({ length: sizeOf(kept) }, () => []);
+  forEachCoordinate(x.dims, (place, position) => groups[positionIn(kept, place)].push(x.data[position]));
+  const data = Float64Array.from(groups, (values) =>
+    values.reduce((best, value, at) => (at > 0 && replaces(value, values[best], smallest, selectLastIndex) ? at : best), 0));
+  return { data, dims: keepDims ? kept : kept.filter((_, at) => at !== along) };
+};
+
+export const indexReductions = { argMax: indexOf(false), argMin: indexOf(true) };

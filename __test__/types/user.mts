@@ -1,7 +1,7 @@
 // A user's file: it must compile under `strict`; lines marked as errors must be errors.
 import {
-  Tensor, WarpwrightError, add, allocPinned, averagePool2d, batchNorm, cast, clip, conv1d, conv2d, conv3d, convTranspose2d, devices, gelu,
-  globalAveragePool, gpuStatus, init, layerNorm, matmul, maxPool2d, median, memoryStats, relu, softmax, trimMemory,
+  Tensor, WarpwrightError, add, allocPinned, argMax, averagePool2d, batchNorm, cast, clip, concat, conv1d, conv2d, conv3d, convTranspose2d, devices, gelu,
+  gather, globalAveragePool, gpuStatus, init, layerNorm, matmul, maxPool2d, median, memoryStats, pad, relu, softmax, split, transpose, trimMemory,
 } from 'warpwright';
 import type { DeviceInfo } from 'warpwright';
 
@@ -18,7 +18,18 @@ export async function arrays(): Promise<void> {
   const long: Float32Array = await matmul(bits, bits, { type: 'bfloat16', outputType: 'float32', dims: [[1, 1], [1, 1]] });
   const bytes: Uint8Array = await cast(long, { to: 'uint8' });
   const counts: Float64Array = await cast(new Int32Array([1, 2]), { to: 'float64' });
-  console.log(smooth, middle, bytes, counts);
+  const turned: Float32Array = await transpose(single, { dims: [2, 1], perm: [1, 0] });
+  const joined: Float32Array = await concat([turned, single], { axis: 0 });
+  const parts: Float32Array[] = await split(joined, { numOutputs: 2 });
+  const longer: Uint8Array = await pad(bytes, { pads: [1, 1], mode: 'reflect' });
+  const picked: Uint8Array = await gather(longer, new Int32Array([0, -1]));
+  const best: BigInt64Array = await argMax(single, { selectLastIndex: true });
+  console.log(smooth, middle, bytes, counts, parts, picked, best);
+
+  // @ts-expect-error a list is wanted
+  await concat(single, { axis: 0 });
+  // @ts-expect-error floats are no indices
+  await gather(single, single);
 
   // @ts-expect-error the type is missing
   await cast(long);

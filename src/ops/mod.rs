@@ -7,6 +7,7 @@ mod halves;
 mod spec;
 mod tile;
 
+pub mod arg;
 pub mod binary;
 pub mod cast;
 pub mod conv;
@@ -62,6 +63,7 @@ const FAMILIES: &[&[OpSpec]] = &[
     rms_norm::OPS,
     group_norm::OPS,
     reduce::OPS,
+    arg::OPS,
     median::OPS,
 ];
 

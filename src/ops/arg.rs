@@ -1,0 +1,198 @@
+//! argMax and argMin over one axis.
+
+use super::operands::{device_operand, divisor, host_operand};
+use super::spec::*;
+use super::{Attrs, Call, FLOATS};
+use crate::cpu::{Float, for_pieces};
+use crate::dtype::DType;
+use crate::kernels::{Arg, Launcher, linear};
+use crate::shape::{normalize_axis, size_of};
+use crate::tensor::{DeviceView, HostView, HostViewMut};
+use crate::{Result, for_float, mismatch};
+
+const X: &[Operand] = &[required("x")];
+const AXIS: Attribute = attribute("axis", Kind::Int(Some(0)), "Axis that the indices are of.");
+const KEEP_DIMS: Attribute =
+    attribute("keepDims", Kind::Bool(true), "Whether the axis stays in the result with size 1.");
+const LAST: Attribute = attribute(
+    "selectLastIndex",
+    Kind::Bool(false),
+    "Whether the last of equal elements is taken instead of the first.",
+);
+
+const fn row(name: &'static str, doc: &'static str) -> OpSpec {
+    OpSpec {
+        name,
+        operands: X,
+        attributes: &[AXIS, KEEP_DIMS, LAST],
+        dtypes: FLOATS,
+        results: Results::Of(DType::I64),
+        shape,
+        cpu: |call, inputs, outputs| for_float!(call.dtype(), arg(call, inputs, outputs)),
+        cuda,
+        tolerance: Tolerance::Exact,
+        doc,
+    }
+}
+
+/// The family's rows.
+pub const OPS: &[OpSpec] = &[
+    row("argMax", "Index of the largest element along an axis; NaN counts as larger than any (ONNX ArgMax)."),
+    row(
+        "argMin",
+        "Index of the smallest element along an axis; NaN counts as smaller than any (ONNX ArgMin).",
+    ),
+];
+
+/// Axis; a scalar is a row of one.
+fn axis_of(spec: &OpSpec, attrs: &Attrs, dims: &[usize]) -> Result<usize> {
+    normalize_axis(spec.name, attrs.int(AXIS.name), dims.len().max(1))
+}
+
+fn shape(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<Vec<Meta>> {
+    let x = spec.operand(inputs, 0)?;
+    let axis = axis_of(spec, attrs, &x.dims)?;
+    let mut dims = x.dims.clone();
+    if let Some(dim) = dims.get_mut(axis) {
+        let nothing = std::mem::replace(dim, 1) == 0;
+        if nothing && !dims.contains(&0) {
+            return mismatch!("{}: 'x' has no elements along axis {axis} (dims {:?})", spec.name, x.dims);
+        }
+        if !attrs.bool(KEEP_DIMS.name) {
+            dims.remove(axis);
+        }
+    }
+    Ok(vec![Meta::new(DType::I64, dims)])
+}
+
+/// Length of the axis, and elements that lie behind an index of it.
+fn extents(call: &Call) -> Result<(usize, usize)> {
+    let dims = &call.input(0).dims;
+    let axis = axis_of(call.spec, &call.attrs, dims)?;
+    Ok((dims.get(axis).copied().unwrap_or(1), dims.get(axis + 1..).map_or(1, size_of)))
+}
+
+fn is_min(call: &Call) -> bool {
+    call.spec.name == "argMin"
+}
+
+fn arg<T: Float>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
+    let x = host_operand::<T>(call, inputs, 0)?;
+    let (length, inner) = extents(call)?;
+    let (min, last) = (is_min(call), call.attrs.bool(LAST.name));
+    // Whether an element takes the place of an earlier one.
+    let replaces = |next: T, best: T| match (next.is_nan(), best.is_nan()) {
+        (false, false) if next == best => last,
+        (false, false) => (next < best) == min,
+        (true, true) => last,
+        (odd, _) => odd,
+    };
+    for_pieces(outputs[0].as_slice_mut::<i64>(), 1, length, |start, piece| {
+        for (offset, y) in piece.iter_mut().enumerate() {
+            let (row, column) = ((start + offset) / inner, (start + offset) % inner);
+            let at = |index: usize| x[(row * length + index) * inner + column];
+            let mut best = 0;
+            for index in 1..length {
+                if replaces(at(index), at(best)) {
+                    best = index;
+                }
+            }
+            *y = best as i64;
+        }
+    });
+    Ok(())
+}
+
+fn cuda(
+    call: &Call,
+    launcher: &Launcher,
+    inputs: &[Option<DeviceView>],
+    outputs: &[DeviceView],
+) -> Result<()> {
+    let columns = call.output().size();
+    if columns == 0 {
+        return Ok(());
+    }
+    let (length, inner) = extents(call)?;
+    let width = width(columns, length, inner);
+    let flags = u32::from(is_min(call)) | u32::from(call.attrs.bool(LAST.name)) << 1;
+    let arguments = [
+        Arg::Ptr(device_operand(call, inputs, 0)?),
+        Arg::Ptr(outputs[0].ptr),
+        Arg::U64(columns as u64),
+        Arg::U64(length as u64),
+        Arg::U64(inner as u64),
+        Arg::U64(divisor(inner)),
+        Arg::U32(width as u32),
+        Arg::U32(flags),
+    ];
+    let grid = linear((columns * width) as u64, 256, 1)?;
+    launcher.launch(&format!("arg_{}", call.dtype().suffix()), grid, &arguments)
+}
+
+/// Columns times threads of a column that keep a device busy.
+const BUSY: usize = 1 << 17;
+
+/// Threads of a column: all of a block for long rows; for columns that lie apart as few as keep the device busy, so that
+/// a block reads many neighbours at once.
+fn width(columns: usize, length: usize, inner: usize) -> usize {
+    let most = length.div_ceil(4).next_power_of_two().min(256);
+    if inner == 1 {
+        return most;
+    }
+    (0..=8).map(|bits| 1 << bits).find(|width| *width >= most || columns * width >= BUSY).unwrap_or(256)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Raw;
+    use super::*;
+    use crate::Tensor;
+    use crate::kernels::{Parameter, find as kernel};
+
+    fn run(op: &str, dims: &[usize], x: &[f32], axis: f64, last: bool) -> Result<(Vec<usize>, Vec<i64>)> {
+        let input = Tensor::from_slice(DType::F32, dims, x)?;
+        let options = [
+            ("axis".to_string(), Raw::Number(axis)),
+            ("keepDims".to_string(), Raw::Bool(false)),
+            ("selectLastIndex".to_string(), Raw::Bool(last)),
+        ];
+        let outputs = Call::new(op, vec![Some(input.meta().clone())], &options)?.run_cpu(&[Some(input)])?;
+        Ok((outputs[0].meta().dims.clone(), outputs[0].host_view()?.as_slice::<i64>().to_vec()))
+    }
+
+    #[test]
+    fn ties_and_nan_follow_the_policy() {
+        let x = [1.0, 3.0, 3.0, f32::NAN, 9.0, f32::NAN];
+        assert_eq!(run("argMax", &[2, 3], &x, 1.0, false).unwrap(), (vec![2], vec![1, 0]));
+        assert_eq!(run("argMax", &[2, 3], &x, -1.0, true).unwrap().1, [2, 2]);
+        assert_eq!(run("argMin", &[2, 3], &x, 1.0, false).unwrap().1, [0, 0]);
+        assert_eq!(run("argMin", &[2, 3], &x, 0.0, false).unwrap(), (vec![3], vec![1, 0, 1]));
+        assert_eq!(run("argMax", &[2], &[-0.0, 0.0], 0.0, false).unwrap().1, [0]);
+        assert_eq!(run("argMax", &[2], &[f32::NEG_INFINITY; 2], 0.0, true).unwrap().1, [1]);
+        assert_eq!(run("argMax", &[], &[5.0], 0.0, false).unwrap(), (vec![], vec![0]));
+        assert_eq!(
+            run("argMax", &[0, 2], &[], 0.0, false).map_err(|error| error.code()),
+            Err("SHAPE_MISMATCH")
+        );
+        assert_eq!(run("argMax", &[0, 2], &[], 1.0, false).unwrap().0, [0]);
+    }
+
+    #[test]
+    fn columns_are_shared_where_they_are_few() {
+        assert_eq!(width(10, 1000, 1), 256);
+        assert_eq!(width(10, 5, 1), 2);
+        assert_eq!(width(1 << 20, 1000, 64), 1);
+        assert_eq!(width(64, 4096, 64), 256);
+        assert_eq!(width(64, 1, 64), 1);
+    }
+
+    #[test]
+    fn every_type_has_its_kernel() {
+        use Parameter::{Word32, Word64 as W};
+        for dtype in FLOATS {
+            let (_, entry) = kernel(&format!("arg_{}", dtype.suffix()), 75).unwrap();
+            assert_eq!(entry.parameters, [W, W, W, W, W, W, Word32, Word32]);
+        }
+    }
+}
