@@ -117,7 +117,7 @@ WW_DEVICE void finish(const T* x, const double* workspace, const T* scale, const
 #define GROUP_NORM(T, dt)                                                                                       \
     KERNEL(256, 2) groupNorm_##dt##_lanes(ROW_PARAMS(T)) { group_rows<8, 1>(ROW_PASS); }                           \
     KERNEL(256, 2) groupNorm_##dt##_warp(ROW_PARAMS(T)) { group_rows<32, 2>(ROW_PASS); }                           \
-    KERNEL(1024) groupNorm_##dt##_block(ROW_PARAMS(T)) { block_row<2>(ROW_PASS); }                              \
+    KERNEL(1024, 1) groupNorm_##dt##_block(ROW_PARAMS(T)) { block_row<2>(ROW_PASS); }                              \
     WIDE(T, dt)                                                                                                 \
     KERNEL(512) groupNorm_##dt##_finish(const T* x, const double* workspace, const T* scale, const T* bias, T* y, \
                                         unsigned long long columns, unsigned long long chunk, unsigned parts,   \
