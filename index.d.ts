@@ -51,6 +51,9 @@ export type Operand = Float32Array | Float64Array | Float16 | Uint16Array | Tens
 /** What an op without forms for 16 bits takes. */
 export type WideOperand = Float32Array | Float64Array | Tensor;
 
+/** Indices: whole numbers of 32 or 64 bits. */
+export type IndexOperand = BigInt64Array | Int32Array | Tensor;
+
 /** An op gives a Tensor when any operand was one, else the typed array of its operands' type. */
 export type Result<O> = [Extract<O, Tensor>] extends [never] ? O : Tensor;
 
@@ -96,7 +99,8 @@ export type ErrorCode =
   | 'ABORTED'
   | 'DEVICE_LOST'
   | 'DRIVER_ERROR'
-  | 'INTERNAL';
+  | 'INTERNAL'
+  | 'OUT_OF_RANGE';
 
 /** The error of every failure of this package. */
 export class WarpwrightError extends Error {
@@ -361,6 +365,70 @@ export function cast<A extends TypedArray | Tensor, T extends DataType>(x: A, op
     to: T;
   }): Promise<TypedResult<A, T>>;
 
+/** The axes in another order (ONNX Transpose). */
+export function transpose<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
+    /** For each axis of the result the axis of x that it is; all axes in reverse order by default. */
+    perm?: readonly number[];
+  }): Promise<Result<A>>;
+
+/** Every so many-th index of a range along each of some axes (ONNX Slice). */
+export function slice<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
+    /** First index along each axis of `axes`; negative ones count from the end. */
+    starts?: readonly number[];
+    /** Index past the last along each axis of `axes`; negative ones count from the end, ones out of range are clamped. */
+    ends?: readonly number[];
+    /** Axes to cut, negative ones counted from the end; the first ones by default. */
+    axes?: readonly number[];
+    /** Step along each axis of `axes`, negative ones walk backwards; 1 by default. */
+    steps?: readonly number[];
+  }): Promise<Result<A>>;
+
+/** The parts that an axis is cut into, one after the other (ONNX Split). */
+export function split<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
+    /** Axis to cut. Default 0. */
+    axis?: number;
+    /** Size of each part along the axis. */
+    split?: readonly number[];
+    /** Number of parts of one size, the last one smaller where it does not divide the axis; instead of `split`. Default 0. */
+    numOutputs?: number;
+  }): Promise<Result<A>[]>;
+
+/** Tensors one after the other along an axis; their other dims are equal (ONNX Concat). */
+export function concat<A extends TypedArray | Tensor>(inputs: readonly A[], options: CallOptions & {
+    /** Axis along which they follow each other. */
+    axis: number;
+  }): Promise<Result<A>>;
+
+/** Elements added to, or taken from, the ends of axes (ONNX Pad). */
+export function pad<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
+    /** Elements added before each axis of `axes`, then after each; negative ones take away. */
+    pads?: readonly number[];
+    /** Axes to pad, negative ones counted from the end; all by default. */
+    axes?: readonly number[];
+    /** What is added: `value`, x mirrored about its ends, its ends, or x from its other end on. Default 'constant'. */
+    mode?: 'constant' | 'reflect' | 'edge' | 'wrap';
+    /** The constant, converted as cast does. Default 0. */
+    value?: number;
+  }): Promise<Result<A>>;
+
+/** The slices of x along an axis that indices of any shape name; negative ones count from the end (ONNX Gather). */
+export function gather<A extends TypedArray | Tensor, B extends IndexOperand>(x: A, indices: B, options?: CallOptions & {
+    /** Axis of x that the indices are of. Default 0. */
+    axis?: number;
+  }): Promise<Result<A>>;
+
+/** For each index the element of x that has it along an axis and its own place along the others (ONNX GatherElements). */
+export function gatherElements<A extends TypedArray | Tensor, B extends IndexOperand>(x: A, indices: B, options?: CallOptions & {
+    /** Axis of x that the indices are of. Default 0. */
+    axis?: number;
+  }): Promise<Result<A>>;
+
+/** x with each update in the place of the element that has its index along an axis and its own place along the others; any one of those that meet (ONNX ScatterElements without a reduction). */
+export function scatterElements<A extends TypedArray | Tensor, B extends IndexOperand, C extends TypedArray | Tensor>(x: A, indices: B, updates: C, options?: CallOptions & {
+    /** Axis of x that the indices are of. Default 0. */
+    axis?: number;
+  }): Promise<Result<A | C>>;
+
 /** activation(alpha * a b + beta * c + bias) for a [..., m, k] and b [..., k, n], leading dims broadcast as NumPy does; c broadcasts to the result, bias is [n], or [m, 1] for one number a row (ONNX MatMul and Gemm). */
 export function matmul<A extends Operand, B extends Operand, T extends DataType = never>(a: A, b: B, options?: CallOptions & {
     /** Optional operand. */
@@ -615,6 +683,28 @@ export function batchNorm<A extends Operand, B extends Operand, C extends Operan
     epsilon?: number;
   }): Promise<Result<A | B | C | D | E>>;
 
+/** x / sqrt(mean of squares + epsilon) * scale over the axes from `axis` on, whose dims scale has (ONNX RMSNormalization). */
+export function rmsNorm<A extends Operand>(x: A, options?: CallOptions & {
+    /** Optional operand. */
+    scale?: Operand;
+    /** First axis of those normalised over; the last by default. Default -1. */
+    axis?: number;
+    /** Added to the variance before the square root. Default 0.00001. */
+    epsilon?: number;
+  }): Promise<Result<A>>;
+
+/** (x - mean) / sqrt(variance + epsilon) * scale + bias over groups of channels of [N, C, ...], with one scale and bias per channel (ONNX GroupNormalization). */
+export function groupNorm<A extends Operand>(x: A, options: CallOptions & {
+    /** Optional operand. */
+    scale?: Operand;
+    /** Optional operand. */
+    bias?: Operand;
+    /** Number of groups; it divides the number of channels. */
+    numGroups: number;
+    /** Added to the variance before the square root. Default 0.00001. */
+    epsilon?: number;
+  }): Promise<Result<A>>;
+
 /** Sum over axes; 0 over none (ONNX ReduceSum). */
 export function reduceSum<A extends Operand>(x: A, options?: CallOptions & {
     /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
@@ -686,6 +776,26 @@ export function reduceLogSum<A extends Operand>(x: A, options?: CallOptions & {
     /** Whether reduced axes stay in the result with size 1. Default true. */
     keepDims?: boolean;
   }): Promise<Result<A>>;
+
+/** Index of the largest element along an axis; NaN counts as larger than any (ONNX ArgMax). */
+export function argMax<A extends Operand>(x: A, options?: CallOptions & {
+    /** Axis that the indices are of. Default 0. */
+    axis?: number;
+    /** Whether the axis stays in the result with size 1. Default true. */
+    keepDims?: boolean;
+    /** Whether the last of equal elements is taken instead of the first. Default false. */
+    selectLastIndex?: boolean;
+  }): Promise<TypedResult<A, 'int64'>>;
+
+/** Index of the smallest element along an axis; NaN counts as smaller than any (ONNX ArgMin). */
+export function argMin<A extends Operand>(x: A, options?: CallOptions & {
+    /** Axis that the indices are of. Default 0. */
+    axis?: number;
+    /** Whether the axis stays in the result with size 1. Default true. */
+    keepDims?: boolean;
+    /** Whether the last of equal elements is taken instead of the first. Default false. */
+    selectLastIndex?: boolean;
+  }): Promise<TypedResult<A, 'int64'>>;
 
 /** The median of each column of rows [n, d], n at least 1; picked values are exact. */
 export function median<A extends WideOperand>(rows: A, options?: CallOptions & {

@@ -326,3 +326,36 @@ test('medians on the GPU and the CPU are equal', { skip: !onGpu && 'the test dev
     assert.deepEqual(differences('exact', got, { data: want, dims: [333] }, 'float32'), [], `n ${n}`);
   }
 });
+
+for (const [type, indices] of Object.entries({ int32: (...list) => Int32Array.from(list), int64: (...list) => BigInt64Array.from(list, BigInt) })) {
+  const x = (...values) => Float32Array.from(values);
+  const dims = [[2, 2], [1, 2]];
+  const calls = {
+    gather: (wild) => [[x(1, 2, 3, 4), indices(-2, wild)], { axis: 1, dims: [[2, 2], [2]] }, [1, 0, 3, 0]],
+    gatherElements: (wild) => [[x(1, 2, 3, 4), indices(1, wild)], { axis: 0, dims }, [3, 0]],
+    scatterElements: (wild) => [[x(1, 2, 3, 4), indices(-1, wild), x(8, 9)], { axis: 0, dims: [...dims, [1, 2]] }, [1, 2, 8, 4]],
+  };
+  const limits = type === 'int32' ? [-(2 ** 31), 2 ** 31 - 1] : [-(2n ** 63n), 2n ** 63n - 1n];
+
+  test(`indices out of range are refused where the host has them (${type})`, async () => {
+    for (const [op, of] of Object.entries(calls)) {
+      for (const wild of [2, -3, ...limits]) {
+        const [operands, options] = of(wild);
+        await rejects(() => w[op](...operands, { ...options, device }), 'OUT_OF_RANGE', op, "'indices'", 'from -2 to 1', `got ${wild} at position 1`);
+        const tensors = operands.map((data, index) => new w.Tensor(index === 1 ? type : 'float32', data, options.dims[index]));
+        await rejects(() => w[op](...tensors, { axis: options.axis, device }), 'OUT_OF_RANGE', op, "'indices'");
+      }
+    }
+  });
+
+  test(`indices out of range on a GPU give zeros and write nothing (${type})`, { skip: !onGpu && 'the test device is the CPU' }, async () => {
+    for (const [op, of] of Object.entries(calls)) {
+      for (const wild of [2, -3, ...limits]) {
+        const [operands, options, want] = of(wild);
+        const tensors = operands.map((data, index) => new w.Tensor(index === 1 ? type : 'float32', data, options.dims[index]).to(device));
+        const y = await w[op](...await Promise.all(tensors), { axis: options.axis });
+        same(await y.getData(), ...want);
+      }
+    }
+  });
+}

@@ -119,9 +119,9 @@ WW_DEVICE void finish(const T* x, const double* workspace, const T* scale, const
     KERNEL(256, 2) groupNorm_##dt##_warp(ROW_PARAMS(T)) { group_rows<32, 2>(ROW_PASS); }                           \
     KERNEL(1024, 1) groupNorm_##dt##_block(ROW_PARAMS(T)) { block_row<2>(ROW_PASS); }                              \
     WIDE(T, dt)                                                                                                 \
-    KERNEL(512) groupNorm_##dt##_finish(const T* x, const double* workspace, const T* scale, const T* bias, T* y, \
-                                        unsigned long long columns, unsigned long long chunk, unsigned parts,   \
-                                        const Groups g, WwCompute<T> epsilon) {                                 \
+    KERNEL(512, 2) groupNorm_##dt##_finish(const T* x, const double* workspace, const T* scale, const T* bias, T* y, \
+                                           unsigned long long columns, unsigned long long chunk, unsigned parts, \
+                                           const Groups g, WwCompute<T> epsilon) {                              \
         finish(x, workspace, scale, bias, y, columns, chunk, parts, g, epsilon);                                \
     }
 

@@ -48,6 +48,9 @@ pub enum Error {
     /// A defect of this package: a panic that was caught, a broken invariant.
     #[error("{0}")]
     Internal(String),
+    /// An element whose value is outside what the operation takes, such as an index past its axis.
+    #[error("{0}")]
+    OutOfRange(String),
 }
 
 /// `Result` with the crate's error.
@@ -101,6 +104,11 @@ pub const CODES: &[ErrorCode] = &[
         "The driver reported a failure; the message holds the call, its number and the driver's text.",
     ),
     row("INTERNAL", 15, "A defect in Warpwright itself; please report it with the message."),
+    row(
+        "OUT_OF_RANGE",
+        16,
+        "An element has a value that the operation does not take, such as an index past the end of its axis.",
+    ),
 ];
 
 impl Error {
@@ -122,6 +130,7 @@ impl Error {
             Error::DeviceLost(_) => 12,
             Error::Driver(_) => 13,
             Error::Internal(_) => 14,
+            Error::OutOfRange(_) => 15,
         }]
     }
 
@@ -161,6 +170,6 @@ mod tests {
             assert_eq!(row.number as usize, index + 1, "{}", row.code);
             assert!(CODES.iter().filter(|other| other.code == row.code).count() == 1);
         }
-        assert_eq!(Error::Internal(String::new()).row().number as usize, CODES.len());
+        assert_eq!(Error::OutOfRange(String::new()).row().number as usize, CODES.len());
     }
 }

@@ -96,11 +96,8 @@ export function pad([x], { pads, axes = x.dims.map((_, axis) => axis), mode = 'c
   });
 }
 
-/** Indices from the end counted from the start; one out of range picks nothing. */
-const pickedIndex = (index, dim) => {
-  const whole = index < 0 ? index + dim : index;
-  return whole >= 0 && whole < dim ? whole : undefined;
-};
+/** An index from the end counted from the start. */
+const pickedIndex = (index, dim) => (index < 0 ? index + dim : index);
 
 export function gather([x, indices], { axis = 0 } = {}) {
   const along = axisOf(axis, x);
@@ -108,7 +105,6 @@ export function gather([x, indices], { axis = 0 } = {}) {
   return made(dims, (place) => {
     const middle = place.slice(along, along + indices.dims.length);
     const index = pickedIndex(indices.data[positionIn(indices.dims, middle)], x.dims[along]);
-    if (index === undefined) return 0;
     return at(x, [...place.slice(0, along), index, ...place.slice(along + indices.dims.length)]);
   });
 }
@@ -117,7 +113,7 @@ export function gatherElements([x, indices], { axis = 0 } = {}) {
   const along = axisOf(axis, x);
   return made(indices.dims, (place) => {
     const index = pickedIndex(at(indices, place), x.dims[along]);
-    return index === undefined ? 0 : at(x, withIndex(place, along, index));
+    return at(x, withIndex(place, along, index));
   });
 }
 
@@ -126,7 +122,7 @@ export function scatterElements([x, indices, updates], { axis = 0 } = {}) {
   const data = Float64Array.from(x.data);
   forEachCoordinate(indices.dims, (place, position) => {
     const index = pickedIndex(indices.data[position], x.dims[along]);
-    if (index !== undefined) data[positionIn(x.dims, withIndex(place, along, index))] = updates.data[position];
+    data[positionIn(x.dims, withIndex(place, along, index))] = updates.data[position];
   });
   return { data, dims: x.dims };
 }

@@ -1,7 +1,7 @@
 //! A call: an op, its operands' types and dims and its attributes, checked as a whole before any work.
 
 use super::spec::{Meta, OpSpec};
-use super::{Attrs, Precision, Raw, find, halves};
+use super::{Attrs, Precision, Raw, find, halves, indices};
 use crate::kernels::Launcher;
 use crate::tensor::Tensor;
 use crate::{DType, Error, Result, invalid};
@@ -50,8 +50,19 @@ impl Call {
         self.input(0).dtype
     }
 
+    /// Whether the values of that operand are checked while the host has them: whether it holds indices.
+    pub fn is_checked(&self, index: usize) -> bool {
+        self.spec.operands.get(index).is_some_and(|operand| !operand.dtypes.is_empty())
+    }
+
+    /// An error for an index out of range in an operand on the host. What lies on a GPU is not looked at.
+    pub fn check_values(&self, inputs: &[Option<Tensor>]) -> Result<()> {
+        indices::check(self, inputs)
+    }
+
     /// Runs the CPU form on host tensors. Blocks until done; use on a compute thread.
     pub fn run_cpu(&self, inputs: &[Option<Tensor>]) -> Result<Vec<Tensor>> {
+        self.check_values(inputs)?;
         let Some(wide) = self.widened() else { return self.run_stored(inputs) };
         let inputs = inputs.iter().map(|input| input.as_ref().map(halves::widen).transpose());
         let outputs = wide.run_stored(&inputs.collect::<Result<Vec<_>>>()?)?;

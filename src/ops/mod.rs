@@ -4,6 +4,7 @@ mod activation;
 mod attrs;
 mod call;
 mod halves;
+mod indices;
 mod spec;
 mod tile;
 

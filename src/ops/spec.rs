@@ -56,7 +56,7 @@ pub const fn list(name: &'static str) -> Operand {
     Operand { list: true, ..required(name) }
 }
 
-/// A positional operand of whole numbers.
+/// A positional operand of indices along the axis of the first operand that the attribute `axis` names.
 pub const fn indices(name: &'static str) -> Operand {
     Operand { dtypes: &[DType::I64, DType::I32], ..required(name) }
 }

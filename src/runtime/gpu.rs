@@ -173,7 +173,7 @@ impl Gpu {
         let core = launcher.core().clone();
         let mut keep = Vec::new();
         let mut inputs = Vec::with_capacity(sources.len());
-        for source in sources {
+        for source in checked(&work, sources)? {
             inputs.push(match source {
                 Some(source) => {
                     Some(source.into_device(&core, &mut keep, !matches!(work, Work::Download { .. }))?)
@@ -197,6 +197,18 @@ impl Gpu {
         ready.record(core.stream())?;
         Ok(Begun { core, ready, results, early, keep })
     }
+}
+
+/// The sources of a call once those whose values the call checks are known to hold none that it refuses.
+fn checked(work: &Work, mut sources: Vec<Option<Source>>) -> Result<Vec<Option<Source>>> {
+    let (Work::Run { call, .. } | Work::Time { call, .. }) = work else { return Ok(sources) };
+    let mut known = vec![None; sources.len()];
+    for (index, known) in known.iter_mut().enumerate().filter(|(index, _)| call.is_checked(*index)) {
+        *known = sources[index].take().map(Source::into_tensor).transpose()?;
+        sources[index] = known.clone().map(Source::Tensor);
+    }
+    call.check_values(&known)?;
+    Ok(sources)
 }
 
 /// Work that was enqueued.

@@ -29,6 +29,7 @@ pub fn run(
     match choose(device, held)?.device {
         DeviceName::Cpu => crate::cpu::install(|| call.run_cpu(inputs)),
         DeviceName::Cuda(ordinal) => {
+            call.check_values(inputs)?;
             let launcher = Gpu::get(ordinal)?.launcher()?;
             let moved = inputs
                 .iter()

@@ -2,6 +2,7 @@
 
 mod cpu;
 mod cuda;
+mod elements;
 mod gather;
 mod pad;
 mod walk;
@@ -102,8 +103,8 @@ pub const OPS: &[OpSpec] = &[
     },
     pad::PAD,
     gather::GATHER,
-    gather::GATHER_ELEMENTS,
-    gather::SCATTER_ELEMENTS,
+    elements::GATHER_ELEMENTS,
+    elements::SCATTER_ELEMENTS,
 ];
 
 /// One walk for each result, whose target is all of it in order.
