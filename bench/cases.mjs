@@ -5,7 +5,9 @@
  * @property {string} name
  * @property {string} op                            an op of the package, or 'upload', 'download'
  * @property {number[][]} inputs                    dims of the required operands
- * @property {'float32' | 'float64' | 'float16' | 'bfloat16'} type
+ * @property {'float32' | 'float64' | 'float16' | 'bfloat16' | 'uint8'} type
+ * @property {boolean} [list]                      whether the required operands are one list
+ * @property {{ operand: number, below: number }} [indices]  the operand that holds random indices, of int64
  * @property {Record<string, unknown>} [options]
  * @property {Record<string, number[]>} [operands]  dims of tensors given as options
  * @property {number} [constant]                    the operand that stays the same between calls, as weights do
@@ -27,9 +29,10 @@ import conv from './suites/conv.mjs';
 import copies from './suites/copies.mjs';
 import elementwise from './suites/elementwise.mjs';
 import gemm from './suites/gemm.mjs';
+import layout from './suites/layout.mjs';
 import matmul from './suites/matmul.mjs';
 import median from './suites/median.mjs';
 import reduce from './suites/reduce.mjs';
 
 /** @type {Suite[]} */
-export const SUITES = [matmul, gemm, conv, elementwise, reduce, median, copies];
+export const SUITES = [matmul, gemm, conv, elementwise, reduce, layout, median, copies];

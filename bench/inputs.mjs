@@ -1,7 +1,7 @@
 // Operands of a case: seeded random values, on the device that is measured.
 
 const BLOCK = 1_048_573;
-const BYTES = { float32: 4, float64: 8, float16: 2, bfloat16: 2 };
+const BYTES = { float32: 4, float64: 8, float16: 2, bfloat16: 2, uint8: 1 };
 
 /** @param {number[]} dims */
 export const sizeOf = (dims) => dims.reduce((product, dim) => product * dim, 1);
@@ -34,6 +34,19 @@ export function randomise(array, seed) {
   return array;
 }
 
+/** Indices from 0 on by the same generator, a block of prime length repeated. @param {number} length @param {number} below */
+function randomIndices(length, below) {
+  const indices = new BigInt64Array(length);
+  const block = indices.subarray(0, Math.min(BLOCK, length));
+  let state = 1;
+  for (let i = 0; i < block.length; i++) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    block[i] = BigInt(Math.floor((state / 2 ** 32) * below));
+  }
+  for (let start = block.length; start < length; start += block.length) indices.set(block.subarray(0, length - start), start);
+  return indices;
+}
+
 /**
  * @typedef {import('../index.mjs').Tensor} Tensor
  * @typedef {typeof import('../index.mjs')} Api
@@ -47,13 +60,16 @@ export function randomise(array, seed) {
  */
 export async function makeOperands({ Tensor }, one, device) {
   let seed = 0;
-  const make = async (/** @type {number[]} */ dims) => {
+  const make = async (/** @type {number[]} */ dims, /** @type {number | undefined} */ position = undefined) => {
+    if (one.indices && position === one.indices.operand) {
+      return new Tensor(randomIndices(sizeOf(dims), one.indices.below), dims).to(device);
+    }
     const numbers = one.type === 'float64' ? new Float64Array(sizeOf(dims)) : new Float32Array(sizeOf(dims));
     return new Tensor(randomise(numbers, ++seed), dims).to({ type: one.type, device });
   };
   /** @type {Tensor[]} */
   const inputs = [];
-  for (const dims of one.inputs) inputs.push(await make(dims));
+  for (const [position, dims] of one.inputs.entries()) inputs.push(await make(dims, position));
   /** @type {Record<string, Tensor>} */
   const operands = {};
   for (const [name, dims] of Object.entries(one.operands ?? {})) operands[name] = await make(dims);

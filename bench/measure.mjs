@@ -48,14 +48,15 @@ async function timeOp(api, one, { device, once, deviceTimer }) {
   const { inputs, operands, dispose } = await makeOperands(api, one, device);
   const options = { ...one.options, ...operands };
   const op = /** @type {Record<string, Function>} */ (/** @type {unknown} */ (api))[one.op];
+  const given = one.list ? [inputs] : inputs;
   if (one.constant !== undefined) await meetAnother(api, one, device, inputs);
   try {
-    const call = await timeOnHost(async () => (await op(...inputs, options)).dispose(), {
+    const call = await timeOnHost(async () => [await op(...given, options)].flat().forEach((result) => result.dispose()), {
       inFlight: inFlightFor(one, device),
       once,
     });
     if (device === 'cpu' || !deviceTimer) return { call };
-    return { call, device: await timeOnDevice((repeats, runs) => deviceTimer(one.op, inputs, options, repeats, runs), { once, sampleMs: one.sampleMs }) };
+    return { call, device: await timeOnDevice((repeats, runs) => deviceTimer(one.op, given, options, repeats, runs), { once, sampleMs: one.sampleMs }) };
   } finally {
     dispose();
   }

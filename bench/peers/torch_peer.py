@@ -152,6 +152,45 @@ def product_forms(torch, inputs, options, operands):
     yield "prod", lambda: torch.prod(x, axis)
 
 
+def transpose_forms(torch, inputs, options, operands):
+    yield "permute", lambda: inputs[0].permute(options["perm"]).contiguous()
+
+
+def slice_forms(torch, inputs, options, operands):
+    cut = tuple(slice(*bounds) for bounds in zip(options["starts"], options["ends"], options["steps"]))
+    yield "slice", lambda: inputs[0][cut].contiguous()
+
+
+def split_forms(torch, inputs, options, operands):
+    (x,), axis = inputs, options["axis"]
+    size = -(-x.shape[axis] // options["numOutputs"])
+    yield "split", lambda: [part.contiguous() for part in x.split(size, axis)]
+    yield "split_copy", lambda: torch.split_copy(x, size, axis)
+
+
+def pad_forms(torch, inputs, options, operands):
+    (x,), (before, after) = inputs, (options["pads"][: inputs[0].dim()], options["pads"][inputs[0].dim() :])
+    pairs = [pads for axis in zip(reversed(before), reversed(after)) for pads in axis]
+    while pairs[-2:] == [0, 0]:
+        pairs = pairs[:-2]
+    mode = {"edge": "replicate", "wrap": "circular"}.get(options["mode"], options["mode"])
+    yield f"pad {mode}", lambda: torch.nn.functional.pad(x, pairs, mode)
+
+
+def gather_forms(torch, inputs, options, operands):
+    x, indices = inputs
+    flat, dims = indices.flatten(), list(x.shape)
+    dims[options["axis"] : options["axis"] + 1] = indices.shape
+    yield "index_select", lambda: x.index_select(options["axis"], flat).view(dims)
+
+
+def indexed(name, function):
+    def forms(torch, inputs, options, operands):
+        yield name, lambda: function(torch)(inputs[0], options["axis"], *inputs[1:])
+
+    return forms
+
+
 def plain(name, function):
     def forms(torch, inputs, options, operands):
         yield name, lambda: function(torch)(*inputs)
@@ -171,6 +210,15 @@ FORMS = {
     "reduceMax": reduction("amax", lambda torch: torch.amax),
     "reduceL2": reduction("vector_norm", lambda torch: lambda x, axes: torch.linalg.vector_norm(x, 2, axes)),
     "reduceProd": product_forms,
+    "transpose": transpose_forms,
+    "slice": slice_forms,
+    "split": split_forms,
+    "concat": lambda torch, inputs, options, operands: [("cat", lambda: torch.cat(inputs, options["axis"]))],
+    "pad": pad_forms,
+    "gather": gather_forms,
+    "gatherElements": indexed("gather", lambda torch: torch.gather),
+    "scatterElements": indexed("scatter", lambda torch: torch.scatter),
+    "argMax": indexed("argmax", lambda torch: torch.argmax),
     "relu": plain("relu", lambda torch: torch.relu),
     "gelu": plain("gelu", lambda torch: torch.nn.functional.gelu),
     "silu": plain("silu", lambda torch: torch.nn.functional.silu),
@@ -186,9 +234,14 @@ def time_op(torch, device, clock, case):
     dtype = getattr(torch, case["type"])
 
     def make(dims):
+        if not dtype.is_floating_point:
+            return torch.randint(0, 256, dims, dtype=dtype, device=device)
         return torch.randn(dims, dtype=dtype, device=device)
 
     inputs = [make(dims) for dims in case["inputs"]]
+    if indices := case.get("indices"):
+        dims = case["inputs"][indices["operand"]]
+        inputs[indices["operand"]] = torch.randint(0, indices["below"], dims, device=device)
     operands = {name: make(dims) for name, dims in case.get("operands", {}).items()}
     timings = []
     with torch.inference_mode():
