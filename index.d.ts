@@ -83,6 +83,12 @@ export interface CallOptions {
   type?: DataType;
 }
 
+/** Options of an op whose operands have names. */
+export type NamedCallOptions = Omit<CallOptions, 'dims'> & {
+  /** Shapes of operands given as typed arrays, by their names. Without it a typed array has the shape `[length]`. */
+  dims?: { readonly [name: string]: readonly number[] | null | undefined };
+};
+
 /** Codes of [the errors page](docs/errors.md). */
 export type ErrorCode =
   | 'GPU_UNAVAILABLE'
@@ -358,6 +364,9 @@ export function max<A extends Operand, B extends Operand>(a: A, b: B, options?: 
 
 /** The smaller of a and b with broadcasting; NaN where either is (ONNX Min). */
 export function min<A extends Operand, B extends Operand>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
+
+/** The expression's value for each element of its operands with broadcasting, in one pass; see docs/api.md. */
+export function evaluate<A extends Operand>(expression: string, inputs: { readonly [name: string]: A }, options?: NamedCallOptions): Promise<Result<A>>;
 
 /** The elements in another type: floats to the nearest, ties to even, infinity beyond the range; from a float to a whole number truncated, the nearest of the range beyond it and 0 for NaN; between whole numbers the lower bits; to bool whether it is not 0 (ONNX Cast). */
 export function cast<A extends TypedArray | Tensor, T extends DataType>(x: A, options: CallOptions & {

@@ -43,6 +43,7 @@ export const {
   pow,
   max,
   min,
+  evaluate,
   cast,
   transpose,
   slice,

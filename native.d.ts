@@ -193,6 +193,8 @@ export interface OperandRow {
   required: boolean
   /** Whether it is a list of tensors. */
   list: boolean
+  /** Whether that list has names: an object. */
+  named: boolean
   /** Element types of its own; none where it shares the op's type. */
   dtypes: Array<string>
 }

@@ -81,6 +81,12 @@ export interface CallOptions {
   type?: DataType;
 }
 
+/** Options of an op whose operands have names. */
+export type NamedCallOptions = Omit<CallOptions, 'dims'> & {
+  /** Shapes of operands given as typed arrays, by their names. Without it a typed array has the shape `[length]`. */
+  dims?: { readonly [name: string]: readonly number[] | null | undefined };
+};
+
 /** Codes of [the errors page](docs/errors.md). */
 export type ErrorCode =
   | 'CODES';

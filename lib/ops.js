@@ -25,6 +25,57 @@ const TABLE = native.opTable();
  * @returns {Prepared}
  */
 function prepare(row, args) {
+  if (operandsHaveNames(row)) return prepareNamed(row, args);
+  return prepareOperands(row, args);
+}
+
+/** @param {OpRow} row */
+const operandsHaveNames = ({ operands }) => operands[0]?.named === true;
+
+/**
+ * The same for an op whose operands come in an object, behind a text: (text, { name: operand }, options).
+ * @param {OpRow} row
+ * @param {unknown[]} args
+ * @returns {Prepared}
+ */
+function prepareNamed(row, args) {
+  const { name, operands: [operand], attributes } = row;
+  const [text, given, options = {}, ...more] = args;
+  const texts = attributes.filter(({ kind }) => kind === 'string');
+  if (more.length > 0) throw invalid(`${name}: takes '${texts[0].name}', '${operand.name}' and options, got ${args.length} arguments`);
+  if (typeof text !== 'string') throw invalid(`${name}: '${texts[0].name}' must be a string, got ${describe(text)}`);
+  if (!isRecord(given)) throw invalid(`${name}: '${operand.name}' must be an object of typed arrays or Tensors, got ${describe(given)}`);
+  if (!isRecord(options)) throw invalid(`${name}: options must be an object, got ${describe(options)}`);
+  const names = Object.keys(given);
+  const { dims, ...others } = options;
+  if (texts[0].name in others || 'names' in others) throw invalid(`${name}: unknown option '${texts[0].name in others ? texts[0].name : 'names'}'`);
+  const shapes = dims === undefined || dims === null ? undefined : shapesByName(name, dims, names);
+  return prepareOperands(row, [Object.values(given), { ...others, [texts[0].name]: text, names, dims: shapes }], names);
+}
+
+/** @param {unknown} value @returns {value is Record<string, any>} */
+const isRecord = (value) => typeof value === 'object' && value !== null && !Array.isArray(value) && !isTypedArray(value) && !(value instanceof Tensor);
+
+/**
+ * A shape for each name, in order.
+ * @param {string} op
+ * @param {unknown} dims
+ * @param {string[]} names
+ */
+function shapesByName(op, dims, names) {
+  if (!isRecord(dims)) throw invalid(`${op}: 'dims' must be an object of shapes, got ${describe(dims)}`);
+  const unknown = Object.keys(dims).find((name) => !names.includes(name));
+  if (unknown !== undefined) throw invalid(`${op}: 'dims' names '${unknown}', which is no operand`);
+  return names.map((name) => dims[name]);
+}
+
+/**
+ * @param {OpRow} row
+ * @param {unknown[]} args
+ * @param {string[]} [names] of the items of a list
+ * @returns {Prepared}
+ */
+function prepareOperands(row, args, names) {
   const { name, operands } = row;
   const required = operands.filter((operand) => operand.required);
   if (args.length > required.length + 1) {
@@ -38,7 +89,7 @@ function prepare(row, args) {
   checkCommon(name, { device, transfer });
   const items = operands[0]?.list ? itemsOf(name, operands[0], args[0]) : undefined;
   const values = items ?? operands.map((operand, index) => (operand.required ? args[index] : attributes[operand.name]));
-  const rows = items ? items.map(() => operands[0]) : operands;
+  const rows = items ? items.map((_, index) => (names ? { ...operands[0], name: names[index] } : operands[0])) : operands;
   const shapes = shapeList(name, dims, items?.length ?? required.length, rows.length);
   for (const operand of operands) if (!operand.required) delete attributes[operand.name];
   const inputs = rows.map((operand, index) => input(name, operand, values[index], shapes[index], type));
@@ -152,7 +203,7 @@ const ops = {};
 for (const row of TABLE) {
   const required = row.operands.filter((operand) => operand.required).length;
   const op = { [row.name]: (/** @type {unknown[]} */ ...args) => call(row, args) }[row.name];
-  ops[row.name] = Object.defineProperty(op, 'length', { value: required });
+  ops[row.name] = Object.defineProperty(op, 'length', { value: required + (operandsHaveNames(row) ? 1 : 0) });
 }
 
 module.exports = { ops, TABLE, timeOnDevice };

@@ -28,6 +28,18 @@ function operandOf({ dtypes }, operand) {
   return dtypes.includes('float16') ? 'Operand' : 'WideOperand';
 }
 
+/** Texts are positional and come first. @param {import('../native.js').AttributeRow} attribute */
+const isText = ({ kind }) => kind === 'string';
+
+/** Attributes that are options: neither texts nor the names that an object of operands has. @param {OpRow} row */
+const optionsOf = (row) => row.attributes.filter((attribute) => !isText(attribute) && attribute.kind !== 'string[]');
+
+/** The type of an operand's parameter. @param {{ letter: string, list: boolean, named: boolean }} operand */
+function shapeOf({ letter, list, named }) {
+  if (named) return `{ readonly [name: string]: ${letter} }`;
+  return list ? `readonly ${letter}[]` : letter;
+}
+
 /** The declaration of one op. @param {OpRow} row */
 function declaration(row) {
   const required = row.operands.filter((operand) => operand.required);
@@ -37,12 +49,14 @@ function declaration(row) {
   const typed = row.attributes.find(({ kind }) => kind === 'DataType');
   const typeOption = typed ? [`T extends DataType${typed.required ? '' : ' = never'}`] : [];
   const types = [...letters.map((operand) => `${operand.letter} extends ${operandOf(row, operand)}`), ...typeOption].join(', ');
-  const parameters = letters.map(({ name, letter, list }) => `${name}: ${list ? `readonly ${letter}[]` : letter}`).join(', ');
+  const texts = row.attributes.filter(isText).map(({ name }) => `${name}: string`);
+  const parameters = [...texts, ...letters.map((operand) => `${operand.name}: ${shapeOf(operand)}`)].join(', ');
   const options =
     optional.map((operand) => `    /** Optional operand. */\n    ${operand.name}?: ${operandOf(row, operand)};\n`).join('') +
-    row.attributes.map(attributeLines).join('');
-  const mark = row.attributes.some((attribute) => attribute.required) ? '' : '?';
-  const body = options === '' ? 'CallOptions' : `CallOptions & {\n${options}  }`;
+    optionsOf(row).map(attributeLines).join('');
+  const mark = optionsOf(row).some((attribute) => attribute.required) ? '' : '?';
+  const common = row.operands.some(({ named }) => named) ? 'NamedCallOptions' : 'CallOptions';
+  const body = options === '' ? common : `${common} & {\n${options}  }`;
   const given = letters.filter(({ own }) => !own).map(({ letter }) => letter).join(' | ');
   const type = typed ? 'T' : row.resultType && `'${row.resultType}'`;
   const one = type ? `TypedResult<${given}, ${type}>` : `Result<${given}>`;
@@ -77,12 +91,15 @@ function opsPage() {
 function opSection(row) {
   const required = row.operands.filter((operand) => operand.required).map((operand) => operand.name);
   const optional = row.operands.filter((operand) => !operand.required).map((operand) => `\`${operand.name}\``);
-  const lines = [`\n## ${row.name}\n`, `\`${row.name}(${[...required, 'options'].join(', ')})\` ${row.doc}\n`];
+  const texts = row.attributes.filter(isText);
+  const parameters = [...texts.map(({ name }) => name), ...required, 'options'];
+  const lines = [`\n## ${row.name}\n`, `\`${row.name}(${parameters.join(', ')})\` ${row.doc}\n`];
   lines.push(`Element types: ${row.dtypes.join(', ')}. Accuracy level: ${row.tolerance}.`);
   if (optional.length > 0) lines.push(`Optional operands: ${optional.join(', ')}.`);
-  if (row.attributes.length > 0) {
+  for (const { name, doc } of texts) lines.push(`\n\`${name}\`: ${doc}`);
+  if (optionsOf(row).length > 0) {
     lines.push('\n| option | type | default | meaning |\n| --- | --- | --- | --- |');
-    for (const { name, kind, defaultValue, required: must, doc } of row.attributes) {
+    for (const { name, kind, defaultValue, required: must, doc } of optionsOf(row)) {
       const fallback = must ? 'required' : (defaultValue ?? 'none');
       const type = kind === 'DataType' ? 'element type' : kind.replaceAll('|', '\\|');
       lines.push(`| \`${name}\` | ${type} | ${fallback} | ${doc} |`);

@@ -5,6 +5,7 @@ mod gemm;
 pub mod half;
 pub mod math;
 mod pieces;
+pub mod scalar;
 mod threads;
 
 pub use float::Float;

@@ -174,12 +174,12 @@ impl Launcher {
     pub fn launch_generated(
         &self,
         key: &str,
-        make: impl FnOnce() -> Generated,
+        make: impl FnOnce() -> Result<Generated>,
         grid: Grid,
         arguments: &[Arg],
     ) -> Result<()> {
         let loaded = self.lookup(key, || {
-            let generated = make();
+            let generated = make()?;
             let module = Arc::new(Module::from_ptx(self.core.context(), key, &generated.ptx)?);
             let function = module.function(&generated.entry)?;
             Ok(Loaded { function, parameters: generated.parameters.into(), shared: 0 })

@@ -1,6 +1,7 @@
 //! Kernels: the table derived from the embedded PTX, lazy loading and checked launches.
 
 mod extract;
+pub mod fused;
 mod launcher;
 pub mod median;
 mod raised;

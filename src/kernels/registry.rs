@@ -112,7 +112,8 @@ mod tests {
             assert_eq!(version.trim(), expected, "{} sm_{}", module.family, module.level);
             let target = format!(".target sm_{}{}", module.level, if module.exact { "a" } else { "" });
             assert!(ptx.lines().any(|line| line.trim() == target), "{}: {target}", module.family);
-            assert!(!module.entries.is_empty(), "{}", module.family);
+            // Device functions alone: src/kernels/fused takes them.
+            assert_eq!(module.entries.is_empty(), module.family == "functions", "{}", module.family);
         }
     }
 

@@ -196,7 +196,10 @@ fn raw_value(value: Unknown) -> napi::Result<Option<Raw>> {
         ValueType::String => Raw::Text(String::from_unknown(value)?),
         ValueType::Object if value.is_array()? => match Vec::<f64>::from_unknown(value) {
             Ok(values) => Raw::List(values),
-            Err(_) => Raw::Other("a list that does not hold only numbers".into()),
+            Err(_) => match Vec::<String>::from_unknown(value) {
+                Ok(names) => Raw::Names(names),
+                Err(_) => Raw::Other("a list that does not hold only numbers".into()),
+            },
         },
         other => Raw::Other(format!("a value of type {other}").to_lowercase()),
     }))

@@ -16,6 +16,8 @@ pub struct OperandRow {
     pub required: bool,
     /// Whether it is a list of tensors.
     pub list: bool,
+    /// Whether that list has names: an object.
+    pub named: bool,
     /// Element types of its own; none where it shares the op's type.
     pub dtypes: Vec<String>,
 }
@@ -66,6 +68,8 @@ fn kind_text(kind: Kind) -> (String, Option<String>, bool) {
             let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
             (quoted.join(" | "), Some(quoted[0].clone()), false)
         }
+        Kind::Text => ("string".into(), None, true),
+        Kind::Names => ("string[]".into(), None, true),
         Kind::Type { required } => ("DataType".into(), None, required),
     }
 }
@@ -95,6 +99,7 @@ pub fn op_table() -> Vec<OpRow> {
                     name: operand.name.into(),
                     required: operand.required,
                     list: operand.list,
+                    named: operand.named,
                     dtypes: names(operand.dtypes),
                 })
                 .collect(),

@@ -15,6 +15,8 @@ pub enum Raw {
     Text(String),
     /// A list of numbers.
     List(Vec<f64>),
+    /// A list of strings.
+    Names(Vec<String>),
     /// Anything else, with a description for the message.
     Other(String),
 }
@@ -26,6 +28,7 @@ impl std::fmt::Display for Raw {
             Raw::Number(value) => write!(f, "{value}"),
             Raw::Text(value) => write!(f, "'{value}'"),
             Raw::List(values) => write!(f, "{values:?}"),
+            Raw::Names(values) => write!(f, "{values:?}"),
             Raw::Other(text) => f.write_str(text),
         }
     }
@@ -38,6 +41,8 @@ enum Value {
     Ints(Vec<i64>),
     Float(f64),
     Choice(&'static str),
+    Text(String),
+    Names(Vec<String>),
     Type(DType),
 }
 
@@ -103,6 +108,22 @@ impl Attrs {
         match self.get(name) {
             Some(Value::Choice(value)) => value,
             _ => "",
+        }
+    }
+
+    /// A text.
+    pub fn text(&self, name: &str) -> &str {
+        match self.get(name) {
+            Some(Value::Text(value)) => value,
+            _ => "",
+        }
+    }
+
+    /// A list of names.
+    pub fn names(&self, name: &str) -> &[String] {
+        match self.get(name) {
+            Some(Value::Names(values)) => values,
+            _ => &[],
         }
     }
 
@@ -177,6 +198,13 @@ fn check(op: &str, attribute: &Attribute, given: Option<&Raw>) -> Result<Option<
         (Kind::Float(_), Some(other)) => return invalid!("{op}: '{name}' must be a number, got {other}"),
         (Kind::Choice(words), None) => Value::Choice(words[0]),
         (Kind::Choice(words), Some(given)) => Value::Choice(word(op, name, words, given)?),
+        (Kind::Text, Some(Raw::Text(text))) => Value::Text(text.clone()),
+        (Kind::Text, Some(other)) => return invalid!("{op}: '{name}' must be a string, got {other}"),
+        (Kind::Names, Some(Raw::Names(names))) => Value::Names(names.clone()),
+        (Kind::Names, Some(other)) => {
+            return invalid!("{op}: '{name}' must be a list of strings, got {other}");
+        }
+        (Kind::Text | Kind::Names, None) => return invalid!("{op}: '{name}' is missing"),
         (Kind::Type { required: true }, None) => return invalid!("{op}: option '{name}' is required"),
         (Kind::Type { required: false }, None) => return Ok(None),
         (Kind::Type { .. }, Some(given)) => Value::Type(element_type(op, name, given)?),

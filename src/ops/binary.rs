@@ -4,7 +4,8 @@ use super::operands::{device_operand, divisor, host_operand};
 use super::spec::*;
 use super::{Attrs, Call, FLOATS};
 use crate::Result;
-use crate::cpu::{Float, Math, for_pieces, math};
+use crate::cpu::scalar::{Add, Div, Max, Min, Mul, Pow, Scalar, Sub};
+use crate::cpu::{Float, Math, for_pieces};
 use crate::driver::DevicePtr;
 use crate::dtype::DType;
 use crate::kernels::{Arg, Launcher, linear};
@@ -13,13 +14,14 @@ use crate::tensor::{DeviceView, HostView, HostViewMut};
 
 const AB: &[Operand] = &[required("a"), required("b")];
 
-const fn row(name: &'static str, tolerance: Tolerance, doc: &'static str, cpu: CpuForm) -> OpSpec {
+const fn row<F: Scalar>(tolerance: Tolerance, doc: &'static str) -> OpSpec {
+    let (results, cpu) = (Results::One, join::<F> as CpuForm);
     OpSpec {
-        name,
+        name: F::NAME,
         operands: AB,
         attributes: &[],
         dtypes: FLOATS,
-        results: Results::One,
+        results,
         shape,
         cpu,
         cuda,
@@ -28,28 +30,18 @@ const fn row(name: &'static str, tolerance: Tolerance, doc: &'static str, cpu: C
     }
 }
 
-/// The CPU form that joins elements by a scalar function.
-macro_rules! each {
-    ($function:expr) => {
-        |call, inputs, outputs| match call.dtype() {
-            DType::F64 => join(call, inputs, outputs, |a: f64, b: f64| $function(a, b)),
-            _ => join(call, inputs, outputs, |a: f32, b: f32| $function(a, b)),
-        }
-    };
-}
-
 use Tolerance::{Exact, Function, Rounded};
 
 /// The family's rows.
 #[rustfmt::skip]
 pub const OPS: &[OpSpec] = &[
-    row("add", Rounded, "a + b with broadcasting (ONNX Add).", each!(std::ops::Add::add)),
-    row("sub", Rounded, "a - b with broadcasting (ONNX Sub).", each!(std::ops::Sub::sub)),
-    row("mul", Rounded, "a * b with broadcasting (ONNX Mul).", each!(std::ops::Mul::mul)),
-    row("div", Rounded, "a / b with broadcasting (ONNX Div).", each!(std::ops::Div::div)),
-    row("pow", Function, "a to the power b with broadcasting (ONNX Pow).", each!(Math::pow)),
-    row("max", Exact, "The larger of a and b with broadcasting; NaN where either is (ONNX Max).", each!(math::max)),
-    row("min", Exact, "The smaller of a and b with broadcasting; NaN where either is (ONNX Min).", each!(math::min)),
+    row::<Add>(Rounded, "a + b with broadcasting (ONNX Add)."),
+    row::<Sub>(Rounded, "a - b with broadcasting (ONNX Sub)."),
+    row::<Mul>(Rounded, "a * b with broadcasting (ONNX Mul)."),
+    row::<Div>(Rounded, "a / b with broadcasting (ONNX Div)."),
+    row::<Pow>(Function, "a to the power b with broadcasting (ONNX Pow)."),
+    row::<Max>(Exact, "The larger of a and b with broadcasting; NaN where either is (ONNX Max)."),
+    row::<Min>(Exact, "The smaller of a and b with broadcasting; NaN where either is (ONNX Min)."),
 ];
 
 fn shape(spec: &OpSpec, inputs: Metas, _: &Attrs) -> Result<Vec<Meta>> {
@@ -100,17 +92,23 @@ fn locate(axes: &[Axis], mut index: usize) -> (usize, usize) {
     (a, b)
 }
 
-fn join<T: Float>(
+fn join<F: Scalar>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
+    match call.dtype() {
+        DType::F64 => join_elements::<F, f64>(call, inputs, outputs),
+        _ => join_elements::<F, f32>(call, inputs, outputs),
+    }
+}
+
+fn join_elements<F: Scalar, T: Math>(
     call: &Call,
     inputs: &[Option<HostView>],
     outputs: &mut [HostViewMut],
-    function: impl Fn(T, T) -> T + Send + Sync,
 ) -> Result<()> {
     let (a, b) = (host_operand::<T>(call, inputs, 0)?, host_operand::<T>(call, inputs, 1)?);
     let axes = axes_of(call);
     let inner = axes[0];
-    let cost = if call.spec.tolerance == Function { 16 } else { 1 };
-    for_pieces(outputs[0].as_slice_mut::<T>(), 1, cost, |start, piece| {
+    let function = |a: T, b: T| F::of([a, b, T::ZERO], [T::ZERO; 2]);
+    for_pieces(outputs[0].as_slice_mut::<T>(), 1, F::COST, |start, piece| {
         let (mut index, mut rest) = (start, piece);
         while !rest.is_empty() {
             let length = (inner.size - index % inner.size).min(rest.len());

@@ -25,7 +25,7 @@ impl Call {
     /// Checks a call. Errors name the op, the argument, what was expected and what came.
     pub fn new(op: &str, inputs: Vec<Option<Meta>>, options: &[(String, Raw)]) -> Result<Call> {
         let spec = find(op)?;
-        let inputs = check_operands(spec, inputs)?;
+        let inputs = check_operands(spec, inputs, options)?;
         let precision = Precision::of(spec.name, options)?;
         let attrs = Attrs::parse(spec, options)?;
         let outputs = (spec.shape)(spec, &inputs, &attrs)?;
@@ -106,7 +106,11 @@ impl Call {
     }
 }
 
-fn check_operands(spec: &OpSpec, mut inputs: Vec<Option<Meta>>) -> Result<Vec<Option<Meta>>> {
+fn check_operands(
+    spec: &OpSpec,
+    mut inputs: Vec<Option<Meta>>,
+    options: &[(String, Raw)],
+) -> Result<Vec<Option<Meta>>> {
     let listed = spec.operands.iter().any(|operand| operand.list);
     if !listed {
         if inputs.len() > spec.operands.len() {
@@ -116,26 +120,30 @@ fn check_operands(spec: &OpSpec, mut inputs: Vec<Option<Meta>>) -> Result<Vec<Op
     } else if inputs.is_empty() {
         return invalid!("{}: '{}' holds no tensor", spec.name, spec.operands[0].name);
     }
+    let names = options.iter().find_map(|(_, value)| if let Raw::Names(names) = value { Some(names) } else { None });
     let mut common = None;
     for (index, input) in inputs.iter().enumerate() {
         let operand = if listed { &spec.operands[0] } else { &spec.operands[index] };
+        // Operands that have names are called by them.
+        let own = names.filter(|_| operand.named).and_then(|names| names.get(index));
+        let name = own.map_or(operand.name, String::as_str);
         let Some(meta) = input else {
             if operand.required {
-                return invalid!("{}: operand '{}' is missing", spec.name, operand.name);
+                return invalid!("{}: operand '{name}' is missing", spec.name);
             }
             continue;
         };
-        crate::shape::element_count(&format!("{}: '{}'", spec.name, operand.name), &meta.dims)?;
+        crate::shape::element_count(&format!("{}: '{name}'", spec.name), &meta.dims)?;
         let taken = if operand.dtypes.is_empty() { spec.dtypes } else { operand.dtypes };
         if !taken.contains(&meta.dtype) {
-            return Err(unsupported(spec, operand.name, taken, meta));
+            return Err(unsupported(spec, name, taken, meta));
         }
         if !operand.dtypes.is_empty() {
             continue;
         }
-        let (first, dtype) = *common.get_or_insert((operand.name, meta.dtype));
+        let (first, dtype) = *common.get_or_insert((name, meta.dtype));
         if dtype != meta.dtype {
-            let (op, name, got) = (spec.name, operand.name, meta.dtype);
+            let (op, got) = (spec.name, meta.dtype);
             return invalid!("{op}: '{first}' is {dtype}, so '{name}' must be {dtype} too, got {got}");
         }
     }

@@ -13,6 +13,7 @@ pub mod binary;
 pub mod cast;
 pub mod conv;
 pub mod conv_transpose;
+pub mod evaluate;
 pub mod geometry;
 pub mod group_norm;
 pub mod layout;
@@ -53,6 +54,7 @@ pub const TYPES: &[DType] = &[
 const FAMILIES: &[&[OpSpec]] = &[
     unary::OPS,
     binary::OPS,
+    evaluate::OPS,
     cast::OPS,
     layout::OPS,
     matmul::OPS,

@@ -37,13 +37,15 @@ pub struct Operand {
     pub required: bool,
     /// Whether it is a list of tensors: then it is the op's only operand, and the call's inputs are its items.
     pub list: bool,
+    /// Whether that list has names: an object in JavaScript.
+    pub named: bool,
     /// Element types of its own; where there are none it shares the op's type.
     pub dtypes: &'static [DType],
 }
 
 /// A positional operand.
 pub const fn required(name: &'static str) -> Operand {
-    Operand { name, required: true, list: false, dtypes: &[] }
+    Operand { name, required: true, list: false, named: false, dtypes: &[] }
 }
 
 /// An operand given as an option.
@@ -54,6 +56,11 @@ pub const fn optional(name: &'static str) -> Operand {
 /// A positional operand that is a list of tensors.
 pub const fn list(name: &'static str) -> Operand {
     Operand { list: true, ..required(name) }
+}
+
+/// A positional operand that is any number of tensors with names.
+pub const fn named(name: &'static str) -> Operand {
+    Operand { named: true, ..list(name) }
 }
 
 /// A positional operand of indices along the axis of the first operand that the attribute `axis` names.
@@ -85,6 +92,10 @@ pub enum Kind {
     Float(f64),
     /// One of the words; the first is the default.
     Choice(&'static [&'static str]),
+    /// A text that must be given, positional and before the operands in JavaScript.
+    Text,
+    /// The names of the operands, which JavaScript takes from the object that holds them.
+    Names,
     /// The name of an element type, which must be given or may be left out.
     Type {
         /// Whether the call must give it.

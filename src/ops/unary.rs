@@ -4,8 +4,8 @@ use super::operands::{device_operand, host_operand};
 use super::spec::*;
 use super::{Attrs, Call, FLOATS};
 use crate::Result;
-use crate::cpu::math::*;
-use crate::cpu::{Float, for_pieces};
+use crate::cpu::scalar::*;
+use crate::cpu::{Math, for_pieces};
 use crate::dtype::DType;
 use crate::kernels::{Arg, Launcher, float_arg, linear};
 use crate::tensor::{DeviceView, HostView, HostViewMut};
@@ -19,15 +19,10 @@ const fn alpha(default: f64, doc: &'static str) -> Attribute {
     attribute("alpha", Kind::Float(default), doc)
 }
 
-const fn row(
-    name: &'static str,
-    attributes: &'static [Attribute],
-    tolerance: Tolerance,
-    doc: &'static str,
-    cpu: CpuForm,
-) -> OpSpec {
+const fn row<F: Scalar>(attributes: &'static [Attribute], tolerance: Tolerance, doc: &'static str) -> OpSpec {
+    let cpu = map::<F>;
     OpSpec {
-        name,
+        name: F::NAME,
         operands: X,
         attributes,
         dtypes: FLOATS,
@@ -40,117 +35,96 @@ const fn row(
     }
 }
 
-/// The CPU form that applies a scalar function; its parameters are the op's number attributes, in order.
-macro_rules! each {
-    (|$x:pat_param, $first:pat_param, $second:pat_param| $body:expr) => {
-        |call, inputs, outputs| {
-            map(call, inputs, outputs, |$x: f32, $first, $second| $body, |$x: f64, $first, $second| $body)
-        }
-    };
-    ($function:expr) => {
-        each!(|x, _, _| $function(x))
-    };
-}
-
 use Tolerance::{Exact, Function, Rounded};
 
 /// The family's rows.
 #[rustfmt::skip]
 pub const OPS: &[OpSpec] = &[
-    row("relu", &[], Exact, "max(x, 0); NaN stays NaN (ONNX Relu).", each!(relu)),
-    row("leakyRelu", &[alpha(0.01, "Slope below 0.")], Function,
-        "x, or alpha * x below 0 (ONNX LeakyRelu).", each!(|x, alpha, _| leaky_relu(x, alpha))),
-    row("elu", &[alpha(1.0, "Factor below 0.")], Function,
-        "x, or alpha * (exp(x) - 1) below 0 (ONNX Elu).", each!(|x, alpha, _| elu(x, alpha))),
-    row("selu", &[alpha(SELU[0], "Factor below 0."), attribute("gamma", Kind::Float(SELU[1]), "Factor of the whole.")],
-        Function, "gamma * x, or gamma * alpha * (exp(x) - 1) below 0 (ONNX Selu).",
-        each!(|x, alpha, gamma| selu(x, alpha, gamma))),
-    row("sigmoid", &[], Function, "1 / (1 + exp(-x)) (ONNX Sigmoid).", each!(sigmoid)),
-    row("tanh", &[], Function, "Hyperbolic tangent (ONNX Tanh).", each!(Math::tanh)),
-    row("gelu", &[attribute("approximate", Kind::Choice(&["none", "tanh"]), "'tanh' for the form by tanh.")], Function,
-        "x * Phi(x) for the normal distribution's Phi (ONNX Gelu).", gelu_cpu),
-    row("silu", &[], Function, "x * sigmoid(x), also called Swish (ONNX Swish).", each!(silu)),
-    row("hardSigmoid", &[alpha(0.2, "Slope."), attribute("beta", Kind::Float(0.5), "Value at 0.")], Function,
-        "alpha * x + beta within 0 and 1 (ONNX HardSigmoid).", each!(|x, alpha, beta| hard_sigmoid(x, alpha, beta))),
-    row("hardSwish", &[], Function, "x * hardSigmoid(x) with alpha 1/6 and beta 1/2 (ONNX HardSwish).", each!(hard_swish)),
-    row("softplus", &[], Function, "log(1 + exp(x)) (ONNX Softplus).", each!(softplus)),
-    row("mish", &[], Function, "x * tanh(softplus(x)) (ONNX Mish).", each!(mish)),
-    row("clip", &[attribute("min", Kind::Float(f64::NEG_INFINITY), "Lower limit."),
+    row::<Relu>(&[], Exact, "max(x, 0); NaN stays NaN (ONNX Relu)."),
+    row::<LeakyRelu>(&[alpha(0.01, "Slope below 0.")], Function,
+        "x, or alpha * x below 0 (ONNX LeakyRelu)."),
+    row::<Elu>(&[alpha(1.0, "Factor below 0.")], Function,
+        "x, or alpha * (exp(x) - 1) below 0 (ONNX Elu)."),
+    row::<Selu>(&[alpha(SELU[0], "Factor below 0."), attribute("gamma", Kind::Float(SELU[1]), "Factor of the whole.")],
+        Function, "gamma * x, or gamma * alpha * (exp(x) - 1) below 0 (ONNX Selu)."),
+    row::<Sigmoid>(&[], Function, "1 / (1 + exp(-x)) (ONNX Sigmoid)."),
+    row::<Tanh>(&[], Function, "Hyperbolic tangent (ONNX Tanh)."),
+    OpSpec { cpu: gelu_cpu, ..row::<Gelu>(&[attribute("approximate", Kind::Choice(&["none", "tanh"]), "'tanh' for the form by tanh.")], Function,
+        "x * Phi(x) for the normal distribution's Phi (ONNX Gelu).") },
+    row::<Silu>(&[], Function, "x * sigmoid(x), also called Swish (ONNX Swish)."),
+    row::<HardSigmoid>(&[alpha(0.2, "Slope."), attribute("beta", Kind::Float(0.5), "Value at 0.")], Function,
+        "alpha * x + beta within 0 and 1 (ONNX HardSigmoid)."),
+    row::<HardSwish>(&[], Function, "x * hardSigmoid(x) with alpha 1/6 and beta 1/2 (ONNX HardSwish)."),
+    row::<Softplus>(&[], Function, "log(1 + exp(x)) (ONNX Softplus)."),
+    row::<Mish>(&[], Function, "x * tanh(softplus(x)) (ONNX Mish)."),
+    row::<Clip>(&[attribute("min", Kind::Float(f64::NEG_INFINITY), "Lower limit."),
                   attribute("max", Kind::Float(f64::INFINITY), "Upper limit; taken where it lies below the lower one.")],
-        Exact, "min(max(x, min), max); NaN stays NaN (ONNX Clip).", each!(|x, low, high| clip(x, low, high))),
-    row("exp", &[], Function, "Exponential (ONNX Exp).", each!(Math::exp)),
-    row("log", &[], Function, "Natural logarithm (ONNX Log).", each!(Math::ln)),
-    row("sqrt", &[], Rounded, "Square root (ONNX Sqrt).", each!(Math::sqrt)),
-    row("erf", &[], Function, "Error function (ONNX Erf).", each!(Math::erf)),
-    row("abs", &[], Exact, "Absolute value (ONNX Abs).", each!(Math::abs)),
-    row("neg", &[], Exact, "-x (ONNX Neg).", each!(std::ops::Neg::neg)),
-    row("sin", &[], Function, "Sine of an angle in radians (ONNX Sin).", each!(Math::sin)),
-    row("cos", &[], Function, "Cosine of an angle in radians (ONNX Cos).", each!(Math::cos)),
-    row("floor", &[], Exact, "Largest whole number not above x (ONNX Floor).", each!(Math::floor)),
-    row("ceil", &[], Exact, "Smallest whole number not below x (ONNX Ceil).", each!(Math::ceil)),
-    row("round", &[], Exact, "Nearest whole number, halves to the even one (ONNX Round).", each!(Math::round)),
-    row("sign", &[], Exact, "-1, 0 or 1 by the sign of x; NaN stays NaN (ONNX Sign).", each!(sign)),
-    row("reciprocal", &[], Rounded, "1 / x (ONNX Reciprocal).", each!(reciprocal)),
+        Exact, "min(max(x, min), max); NaN stays NaN (ONNX Clip)."),
+    row::<Exp>(&[], Function, "Exponential (ONNX Exp)."),
+    row::<Log>(&[], Function, "Natural logarithm (ONNX Log)."),
+    row::<Sqrt>(&[], Rounded, "Square root (ONNX Sqrt)."),
+    row::<Erf>(&[], Function, "Error function (ONNX Erf)."),
+    row::<Abs>(&[], Exact, "Absolute value (ONNX Abs)."),
+    row::<Neg>(&[], Exact, "-x (ONNX Neg)."),
+    row::<Sin>(&[], Function, "Sine of an angle in radians (ONNX Sin)."),
+    row::<Cos>(&[], Function, "Cosine of an angle in radians (ONNX Cos)."),
+    row::<Floor>(&[], Exact, "Largest whole number not above x (ONNX Floor)."),
+    row::<Ceil>(&[], Exact, "Smallest whole number not below x (ONNX Ceil)."),
+    row::<Round>(&[], Exact, "Nearest whole number, halves to the even one (ONNX Round)."),
+    row::<Sign>(&[], Exact, "-1, 0 or 1 by the sign of x; NaN stays NaN (ONNX Sign)."),
+    row::<Reciprocal>(&[], Rounded, "1 / x (ONNX Reciprocal)."),
 ];
-
-fn reciprocal<T: Float>(x: T) -> T {
-    T::ONE / x
-}
 
 fn same(spec: &OpSpec, inputs: Metas, _: &Attrs) -> Result<Vec<Meta>> {
     Ok(vec![spec.operand(inputs, 0)?.clone()])
 }
 
-/// The number attributes in the order of the op's table, 0 for absent ones.
+/// The number attributes in the order of the op's table.
+pub fn numbers_of(spec: &OpSpec, attrs: &Attrs) -> impl Iterator<Item = f64> {
+    let numbers = spec.attributes.iter().filter(|attribute| matches!(attribute.kind, Kind::Float(_)));
+    numbers.map(|attribute| attrs.float(attribute.name))
+}
+
+/// The same with 0 for absent ones.
 fn parameters(call: &Call) -> [f64; 2] {
     let mut values = [0.0; 2];
-    let numbers = call.spec.attributes.iter().filter(|attribute| matches!(attribute.kind, Kind::Float(_)));
-    for (value, attribute) in values.iter_mut().zip(numbers) {
-        *value = call.attrs.float(attribute.name);
-    }
+    values.iter_mut().zip(numbers_of(call.spec, &call.attrs)).for_each(|(slot, value)| *slot = value);
     values
 }
 
-fn map(
-    call: &Call,
-    inputs: &[Option<HostView>],
-    outputs: &mut [HostViewMut],
-    single: impl Fn(f32, f32, f32) -> f32 + Send + Sync,
-    double: impl Fn(f64, f64, f64) -> f64 + Send + Sync,
-) -> Result<()> {
+fn map<F: Scalar>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
     match call.dtype() {
-        DType::F64 => map_slice(call, inputs, outputs, double),
-        _ => map_slice(call, inputs, outputs, single),
+        DType::F64 => map_slice::<F, f64>(call, inputs, outputs),
+        _ => map_slice::<F, f32>(call, inputs, outputs),
     }
 }
 
-fn map_slice<T: Float>(
+fn map_slice<F: Scalar, T: Math>(
     call: &Call,
     inputs: &[Option<HostView>],
     outputs: &mut [HostViewMut],
-    function: impl Fn(T, T, T) -> T + Send + Sync,
 ) -> Result<()> {
     let x = host_operand::<T>(call, inputs, 0)?;
-    let [first, second] = parameters(call).map(T::from_f64);
-    let cost = if call.spec.tolerance == Function { 8 } else { 1 };
-    for_pieces(outputs[0].as_slice_mut::<T>(), 1, cost, |start, piece| {
+    let parameters = parameters(call).map(T::from_f64);
+    for_pieces(outputs[0].as_slice_mut::<T>(), 1, F::COST, |start, piece| {
         for (y, &x) in piece.iter_mut().zip(&x[start..]) {
-            *y = function(x, first, second);
+            *y = F::of([x, T::ZERO, T::ZERO], parameters);
         }
     });
     Ok(())
 }
 
 fn gelu_cpu(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
-    if by_tanh(call) {
-        map(call, inputs, outputs, |x, _, _| gelu_tanh(x), |x, _, _| gelu_tanh(x))
+    if function_of(call.spec, &call.attrs) == GeluTanh::NAME {
+        map::<GeluTanh>(call, inputs, outputs)
     } else {
-        map(call, inputs, outputs, |x, _, _| gelu(x), |x, _, _| gelu(x))
+        map::<Gelu>(call, inputs, outputs)
     }
 }
 
-fn by_tanh(call: &Call) -> bool {
-    call.attrs.choice("approximate") == "tanh"
+/// The scalar function of an op of this family: its variant where an attribute chooses one.
+pub fn function_of(spec: &OpSpec, attrs: &Attrs) -> &'static str {
+    if attrs.choice("approximate") == "tanh" { GeluTanh::NAME } else { spec.name }
 }
 
 fn cuda(
@@ -164,7 +138,7 @@ fn cuda(
         return Ok(());
     }
     let dtype = call.dtype();
-    let function = if by_tanh(call) { "geluTanh" } else { call.spec.name };
+    let function = function_of(call.spec, &call.attrs);
     let [first, second] = parameters(call).map(|value| float_arg(dtype, value));
     let grid = linear(n, 256, 16 / dtype.size() as u32)?;
     let x = device_operand(call, inputs, 0)?;

@@ -91,7 +91,7 @@ fn network(
     parameters.push(Parameter::Word32);
     let make = || {
         let kernel = median_ptx(rows.n as u32, rows.dtype, even, nan);
-        Generated { ptx: kernel.ptx, entry: kernel.entry, parameters }
+        Ok(Generated { ptx: kernel.ptx, entry: kernel.entry, parameters })
     };
     let grid = linear(rows.d, chosen.block as u32, chosen.coords_per_thread as u32)?;
     launcher.launch_generated(&key, make, grid, &arguments)

@@ -1,0 +1,93 @@
+//! `evaluate`: elementwise expressions as one pass over their operands, as numexpr's.
+//!
+//! Every function is that of the op of its name, applied in the order written: nothing is contracted, so that in float32 and
+//! float64 the result has the bits of the same ops called one by one. Operands of 16 bits are computed with in float32 and
+//! the result is rounded once, where single ops round each time.
+
+mod cpu;
+mod cuda;
+mod expression;
+mod layout;
+mod lexer;
+mod parse;
+
+pub use expression::{Expression, MOST_INPUTS, MOST_NUMBERS, MOST_STEPS, Term};
+pub use parse::{MOST_BYTES, MOST_DEPTH, parse};
+
+use super::spec::*;
+use super::{Attrs, Call, FLOATS};
+use crate::kernels::Launcher;
+use crate::shape::broadcast;
+use crate::tensor::{DeviceView, HostView, HostViewMut};
+use crate::{Result, invalid, mismatch};
+
+const EXPRESSION: Attribute = attribute(
+    "expression",
+    Kind::Text,
+    "Names of operands, numbers, + - * / **, comparisons (1 or 0), && || !, and the elementwise ops by name with their attributes.",
+);
+const NAMES: Attribute = attribute("names", Kind::Names, "The operands' names in order.");
+
+/// The family's row.
+pub const OPS: &[OpSpec] = &[OpSpec {
+    name: "evaluate",
+    operands: &[named("inputs")],
+    attributes: &[EXPRESSION, NAMES],
+    dtypes: FLOATS,
+    results: Results::One,
+    shape,
+    cpu: cpu_form,
+    cuda: cuda_form,
+    tolerance: Tolerance::Function,
+    doc: "The expression's value for each element of its operands with broadcasting, in one pass; see docs/api.md.",
+}];
+
+fn expression_of(attrs: &Attrs) -> Result<Expression> {
+    parse(attrs.text(EXPRESSION.name), attrs.names(NAMES.name))
+}
+
+fn shape(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<Vec<Meta>> {
+    let names = attrs.names(NAMES.name);
+    if inputs.len() > MOST_INPUTS {
+        return invalid!("evaluate: 'inputs' must hold at most {MOST_INPUTS} operands, got {}", inputs.len());
+    }
+    if names.len() != inputs.len() {
+        return invalid!("evaluate: 'names' must hold {} names, got {}", inputs.len(), names.len());
+    }
+    if let Some(name) = names.iter().find(|name| !lexer::is_name(name)) {
+        return invalid!(
+            "evaluate: the name '{name}' must be of letters, digits and _, and not begin with a digit"
+        );
+    }
+    let expression = expression_of(attrs)?;
+    let mut dims = Vec::new();
+    for (index, name) in names.iter().enumerate() {
+        if !expression.reads(index) {
+            return invalid!("evaluate: operand '{name}' does not occur in the expression");
+        }
+        let own = &spec.operand(inputs, index)?.dims;
+        dims = match broadcast(spec.name, &dims, own) {
+            Ok(dims) => dims,
+            Err(_) => {
+                return mismatch!("evaluate: '{name}' with dims {own:?} does not broadcast with {dims:?}");
+            }
+        };
+    }
+    Ok(vec![Meta::new(spec.operand(inputs, 0)?.dtype, dims)])
+}
+
+fn cpu_form(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
+    cpu::run(call, &expression_of(&call.attrs)?, inputs, outputs)
+}
+
+fn cuda_form(
+    call: &Call,
+    launcher: &Launcher,
+    inputs: &[Option<DeviceView>],
+    outputs: &[DeviceView],
+) -> Result<()> {
+    cuda::run(call, &expression_of(&call.attrs)?, launcher, inputs, outputs)
+}
+
+#[cfg(test)]
+mod tests;
