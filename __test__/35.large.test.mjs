@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Tensor, add, matmul, median, relu, softmax } from '../index.mjs';
+import { Tensor, add, evaluate, matmul, median, reduceMax, relu, softmax } from '../index.mjs';
 import { device, location, onGpu, requireDevice } from './helpers/device.mjs';
 
 /** Results beyond what 32-bit offsets and grids reach. They need several GB, so they run on a GPU only. */
@@ -75,4 +75,18 @@ test('medians over more than 2^31 elements', options, async () => {
   for (let j = 0; j < d; j += 65_521) assert.equal(data[j], 16 * ((j % 5) + 1), `column ${j}`);
   assert.equal(data[d - 1], 16 * (((d - 1) % 5) + 1));
   for (const tensor of [levels, columns, wide, middle]) tensor.dispose();
+});
+
+test('expressions over more than 2^31 and 2^32 elements', options, async () => {
+  // Whole numbers up to 2^11, which float16 holds.
+  for (const [m, n] of [[65537, 32769], [65537, 65539]]) {
+    const column = await new Tensor('float32', Float32Array.from({ length: m }, (_, i) => (i % 31) - 15), [m, 1]).to({ type: 'float16', device: location });
+    const row = await new Tensor('float32', Float32Array.from({ length: n }, (_, j) => (j % 61) - 30), [1, n]).to({ type: 'float16', device: location });
+    const product = await matmul(column, row);
+    const difference = await evaluate('abs(p - c * r) + abs(relu(p) - max(c * r, 0))', { p: product, c: column, r: row });
+    assert.ok(difference.size === m * n);
+    const largest = await reduceMax(difference);
+    assert.equal((await (await largest.to('float32')).getData())[0], 0, `${m} x ${n}`);
+    for (const tensor of [column, row, product, difference, largest]) tensor.dispose();
+  }
 });

@@ -1,6 +1,7 @@
 import { cases as cast } from './cast.mjs';
 import { cases as conv } from './conv.mjs';
 import { cases as elementwise } from './elementwise.mjs';
+import { cases as evaluate } from './evaluate.mjs';
 import { cases as layout, levels as layoutLevels } from './layout.mjs';
 import { cases as matmul } from './matmul.mjs';
 import { cases as median } from './median.mjs';
@@ -11,9 +12,11 @@ import { cases as reduce, levels as reduceLevels } from './reduce.mjs';
 /**
  * The case table. A row is data: { op, name, inputs: [{ dims, fill, offset, type }], options, named?, dtypes?, forms?, level?, noDims? };
  * dtypes are the floats that the op takes unless they are given; an operand may have a type of its own.
+ * Expressions have `text`, `names` and `of` as well; `as` and `attributes` are the op and the
+ * options whose oracle is theirs.
  * `named` holds operands given as options; fills are those of helpers/random.mjs.
  */
-export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...cast, ...layout, ...normalize, ...reduce, ...median];
+export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...evaluate, ...cast, ...layout, ...normalize, ...reduce, ...median];
 
 /** Tolerance level of each op. Loosening one needs a sentence here saying why. */
 export const levelOf = {
@@ -72,5 +75,6 @@ export const levelOf = {
   max: 'exact',
   min: 'exact',
   cast: 'exact',
+  evaluate: 'function',
   ...layoutLevels,
 };

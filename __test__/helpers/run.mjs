@@ -36,9 +36,9 @@ function build(testCase, dtype) {
 
 function expected(testCase, inputs, named) {
   const asNdArray = ({ view, dims, dtype }) => ({ data: load(view, dtype), dims, dtype });
-  const options = { ...testCase.options };
+  const options = { ...testCase.options, ...testCase.attributes, of: testCase.of };
   for (const [name, value] of Object.entries(named)) options[name] = asNdArray(value);
-  return [oracle[testCase.op](inputs.map(asNdArray), options)].flat();
+  return [oracle[testCase.as ?? testCase.op](inputs.map(asNdArray), options)].flat();
 }
 
 const mapValues = (object, change) =>
@@ -46,11 +46,17 @@ const mapValues = (object, change) =>
 
 const rowOf = (op) => internal.opTable().find((row) => row.name === op);
 
-/** Arguments of a call: a list where the op takes one. */
-const argumentsOf = (op, values) => (rowOf(op).operands[0].list ? [values] : values);
+const byName = (names, values) => Object.fromEntries(names.map((name, i) => [name, values[i]]));
 
-/** One shape per operand in the order of the table; operands given as options come last and may be left out. */
-function shapes(op, inputs, named) {
+/** Arguments of a call: a list where the op takes one, a text and an object where operands have names. */
+function argumentsOf({ op, text, names }, values) {
+  if (names) return [text, byName(names, values)];
+  return rowOf(op).operands[0].list ? [values] : values;
+}
+
+/** One shape per operand in the order of the table, or by name; operands given as options come last and may be left out. */
+function shapes({ op, names }, inputs, named) {
+  if (names) return byName(names, inputs.map((o) => o.dims));
   const optional = rowOf(op).operands.filter((row) => !row.required);
   return [...inputs.map((o) => o.dims), ...optional.map((row) => named[row.name]?.dims)];
 }
@@ -68,8 +74,8 @@ function isArrayOf(dtype, result, bitsGiven) {
 async function runArrays(testCase, dtype, { inputs, named }) {
   const options = { ...testCase.options, ...mapValues(named, (o) => o.view), device };
   if (formats[dtype].bits || dtype === 'bool') options.type = dtype;
-  if (!testCase.noDims) options.dims = shapes(testCase.op, inputs, named);
-  const results = await warpwright[testCase.op](...argumentsOf(testCase.op, inputs.map((o) => o.view)), options);
+  if (!testCase.noDims) options.dims = shapes(testCase, inputs, named);
+  const results = await warpwright[testCase.op](...argumentsOf(testCase, inputs.map((o) => o.view)), options);
   return [results].flat().map((result) => {
     const problems = [];
     if (!isArrayOf(typeOfResult(testCase, dtype), result, dtype === 'float16')) problems.push(`gives a ${result?.constructor?.name}`);
@@ -82,7 +88,7 @@ async function runArrays(testCase, dtype, { inputs, named }) {
 async function runTensors(testCase, dtype, { inputs, named }) {
   const wrap = (o) => new warpwright.Tensor(o.dtype, o.view, o.dims);
   const options = { ...testCase.options, ...mapValues(named, wrap), device };
-  const results = await warpwright[testCase.op](...argumentsOf(testCase.op, inputs.map(wrap)), options);
+  const results = await warpwright[testCase.op](...argumentsOf(testCase, inputs.map(wrap)), options);
   const type = typeOfResult(testCase, dtype);
   return [results].flat().map((result) => ({ data: result.data, dims: result.dims, problems: describe(result, type, 'cpu') }));
 }
@@ -99,7 +105,7 @@ async function runResident(testCase, dtype, { inputs, named }) {
   for (const input of inputs) operands.push(await move(input));
   const options = { ...testCase.options };
   for (const [name, value] of Object.entries(named)) options[name] = await move(value);
-  const results = [await warpwright[testCase.op](...argumentsOf(testCase.op, operands), options)].flat();
+  const results = [await warpwright[testCase.op](...argumentsOf(testCase, operands), options)].flat();
   const read = [];
   for (const result of results) {
     const problems = describe(result, typeOfResult(testCase, dtype), location);

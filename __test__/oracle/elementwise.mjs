@@ -87,6 +87,18 @@ export function binaryOp(op) {
   };
 }
 
+/** A function of one number from each operand; it may give the magnitudes summed beside its result. */
+export function evaluate(operands, { of }) {
+  const dims = operands.map((operand) => operand.dims).reduce(broadcastDims);
+  const data = new Float64Array(sizeOf(dims));
+  const bound = new Float64Array(data.length);
+  forEachCoordinate(dims, (coordinate, i) => {
+    const result = of(...operands.map((operand) => operand.data[positionIn(operand.dims, coordinate)]));
+    [data[i], bound[i]] = Array.isArray(result) ? result : [result, 0];
+  });
+  return { data, dims, bound };
+}
+
 /** The activation that matmul and the convolutions apply last. */
 export function activate({ activation = 'none', activationAlpha: alpha, activationBeta: beta }, value) {
   if (activation === 'none') return value;

@@ -1,6 +1,6 @@
 import { cast } from './cast.mjs';
 import { conv, convTranspose } from './conv.mjs';
-import { binary, binaryOp, unary, unaryOp } from './elementwise.mjs';
+import { binary, binaryOp, evaluate, unary, unaryOp } from './elementwise.mjs';
 import * as layout from './layout.mjs';
 import { matmul } from './matmul.mjs';
 import { median } from './median.mjs';
@@ -35,6 +35,7 @@ export const oracle = {
   groupNorm,
   median,
   cast,
+  evaluate,
   ...layout,
   ...reductions,
   ...indexReductions,

@@ -1,6 +1,6 @@
 // A user's file: it must compile under `strict`; lines marked as errors must be errors.
 import {
-  Tensor, WarpwrightError, add, allocPinned, argMax, averagePool2d, batchNorm, cast, clip, concat, conv1d, conv2d, conv3d, convTranspose2d, devices, gelu,
+  Tensor, WarpwrightError, add, allocPinned, argMax, averagePool2d, batchNorm, cast, clip, concat, conv1d, conv2d, conv3d, convTranspose2d, devices, evaluate, gelu,
   gather, globalAveragePool, gpuStatus, init, layerNorm, matmul, maxPool2d, median, memoryStats, pad, relu, softmax, split, transpose, trimMemory,
 } from 'warpwright';
 import type { DeviceInfo } from 'warpwright';
@@ -16,6 +16,7 @@ export async function arrays(): Promise<void> {
   const smooth: Float32Array = await gelu(bounded, { approximate: 'tanh', dims: [[4]] });
   const bits: Uint16Array = await relu(new Uint16Array([0x3f80]), { type: 'bfloat16' });
   const long: Float32Array = await matmul(bits, bits, { type: 'bfloat16', outputType: 'float32', dims: [[1, 1], [1, 1]] });
+  const affine: Float32Array = await evaluate('gelu(x * w + b)', { x: single, w: single, b: smooth }, { dims: { x: [2], b: [1] }, device: 'cpu' });
   const bytes: Uint8Array = await cast(long, { to: 'uint8' });
   const counts: Float64Array = await cast(new Int32Array([1, 2]), { to: 'float64' });
   const turned: Float32Array = await transpose(single, { dims: [2, 1], perm: [1, 0] });
@@ -24,7 +25,7 @@ export async function arrays(): Promise<void> {
   const longer: Uint8Array = await pad(bytes, { pads: [1, 1], mode: 'reflect' });
   const picked: Uint8Array = await gather(longer, new Int32Array([0, -1]));
   const best: BigInt64Array = await argMax(single, { selectLastIndex: true });
-  console.log(smooth, middle, bytes, counts, parts, picked, best);
+  console.log(affine, smooth, middle, bytes, counts, parts, picked, best);
 
   // @ts-expect-error a list is wanted
   await concat(single, { axis: 0 });
@@ -35,6 +36,11 @@ export async function arrays(): Promise<void> {
   await cast(long);
   // @ts-expect-error no forms for bits
   await median(bits, { type: 'bfloat16', dims: [1, 1] });
+
+  // @ts-expect-error operands have names
+  await evaluate('x', [single]);
+  // @ts-expect-error shapes have the operands' names
+  await evaluate('x', { x: single }, { dims: [[2]] });
 
   // @ts-expect-error a misspelt option
   await relu(single, { devise: 'cpu' });

@@ -120,7 +120,8 @@ fn check_operands(
     } else if inputs.is_empty() {
         return invalid!("{}: '{}' holds no tensor", spec.name, spec.operands[0].name);
     }
-    let names = options.iter().find_map(|(_, value)| if let Raw::Names(names) = value { Some(names) } else { None });
+    let names =
+        options.iter().find_map(|(_, value)| if let Raw::Names(names) = value { Some(names) } else { None });
     let mut common = None;
     for (index, input) in inputs.iter().enumerate() {
         let operand = if listed { &spec.operands[0] } else { &spec.operands[index] };

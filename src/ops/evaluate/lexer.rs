@@ -90,8 +90,10 @@ impl<'a> Lexer<'a> {
                     sign.len()
                 }
                 None => {
-                    return self
-                        .fail(&format!("expected an operand or an operator, got '{}'", first.escape_debug()));
+                    return self.fail(&format!(
+                        "expected an operand or an operator, got '{}'",
+                        first.escape_debug()
+                    ));
                 }
             },
         };
