@@ -5,6 +5,8 @@
  * @property {string} name
  * @property {string} op                            an op of the package, or 'upload', 'download'
  * @property {number[][]} inputs                    dims of the required operands
+ * @property {string} [text]                        of an expression
+ * @property {string[]} [names]                     of its operands, in order
  * @property {'float32' | 'float64' | 'float16' | 'bfloat16' | 'uint8'} type
  * @property {boolean} [list]                      whether the required operands are one list
  * @property {{ operand: number, below: number }} [indices]  the operand that holds random indices, of int64
@@ -28,6 +30,7 @@
 import conv from './suites/conv.mjs';
 import copies from './suites/copies.mjs';
 import elementwise from './suites/elementwise.mjs';
+import fused from './suites/fused.mjs';
 import gemm from './suites/gemm.mjs';
 import layout from './suites/layout.mjs';
 import matmul from './suites/matmul.mjs';
@@ -35,4 +38,4 @@ import median from './suites/median.mjs';
 import reduce from './suites/reduce.mjs';
 
 /** @type {Suite[]} */
-export const SUITES = [matmul, gemm, conv, elementwise, reduce, layout, median, copies];
+export const SUITES = [matmul, gemm, conv, elementwise, fused, reduce, layout, median, copies];

@@ -41,14 +41,20 @@ export async function measure(api, one, options) {
   return timeOp(api, one, options);
 }
 
+/** Operands as the op takes them: an expression's come by name, behind its text. @param {Case} one @param {unknown[]} inputs */
+function argumentsOf({ list, text, names = [] }, inputs) {
+  if (text !== undefined) return [text, Object.fromEntries(names.map((name, i) => [name, inputs[i]]))];
+  return list ? [inputs] : inputs;
+}
+
 /**
  * @param {Api} api @param {Case} one @param {{ device: Device, once: boolean, deviceTimer?: DeviceTimer }} options
  */
 async function timeOp(api, one, { device, once, deviceTimer }) {
   const { inputs, operands, dispose } = await makeOperands(api, one, device);
+  const given = argumentsOf(one, inputs);
   const options = { ...one.options, ...operands };
   const op = /** @type {Record<string, Function>} */ (/** @type {unknown} */ (api))[one.op];
-  const given = one.list ? [inputs] : inputs;
   if (one.constant !== undefined) await meetAnother(api, one, device, inputs);
   try {
     const call = await timeOnHost(async () => [await op(...given, options)].flat().forEach((result) => result.dispose()), {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 const SCRIPT = fileURLToPath(new URL('./peers/torch_peer.py', import.meta.url));
 
-/** @typedef {{ ms: number, how: string }} PeerTiming */
+/** The best form, and all that were tried. @typedef {{ ms: number, how: string, forms?: Record<string, number> }} PeerTiming */
 
 export class Peer {
   #child;

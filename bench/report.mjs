@@ -18,6 +18,7 @@ import { dirname } from 'node:path';
  * @property {number} [ofLimit]     share of the device's limit
  * @property {number} [peerMs]
  * @property {string} [peerHow]
+ * @property {Record<string, number>} [peerForms]  milliseconds of each form
  * @property {number} [ofPeer]      our speed over the peer's
  * @property {import('./cases.mjs').Bar} [bar]
  * @property {boolean} [met]
@@ -51,6 +52,7 @@ export function resultOf(suite, one, timing, peer, limits) {
     ofLimit,
     peerMs: peer?.ms,
     peerHow: peer?.how,
+    peerForms: peer?.forms,
     ofPeer,
     bar: one.bar,
     met: one.bar && reached !== undefined ? reached >= one.bar.least : undefined,

@@ -198,7 +198,25 @@ def plain(name, function):
     return forms
 
 
+def evaluate_forms(torch, inputs, options, operands):
+    """The same text, which is Python as well."""
+    functions = {name: getattr(torch, name) for name in ("relu", "sigmoid")}
+    functions |= {name: getattr(torch.nn.functional, name) for name in ("gelu", "silu")}
+    # Not eval: torch.compile wants a function of its own.
+    exec(f"def expression({', '.join(options['names'])}): return {options['text']}", functions)
+    expression = functions["expression"]
+    yield "eager", lambda: expression(*inputs)
+    compiled = torch.compile(expression, dynamic=False)
+    try:
+        compiled(*inputs)
+    except Exception as error:
+        print(f"torch.compile: {type(error).__name__}", file=sys.stderr)
+    else:
+        yield "torch.compile", lambda: compiled(*inputs)
+
+
 FORMS = {
+    "evaluate": evaluate_forms,
     "matmul": matmul_forms,
     "conv2d": conv_forms,
     "median": median_forms,
@@ -245,14 +263,14 @@ def time_op(torch, device, clock, case):
     operands = {name: make(dims) for name, dims in case.get("operands", {}).items()}
     timings = []
     with torch.inference_mode():
-        for name, call in FORMS[case["op"]](torch, inputs, case["options"], operands):
+        for name, call in FORMS[case["op"]](torch, inputs, {**case, **case["options"]}, operands):
             eager = clock.time(call)
             timings.append((eager, name))
             replayed = clock.in_graph(call) if eager < LONG_CALL_MS else None
             if replayed is not None:
                 timings.append((replayed, f"{name}, captured graph"))
     ms, how = min(timings)
-    return {"ms": ms, "how": how}
+    return {"ms": ms, "how": how, "forms": {name: ms for ms, name in timings}}
 
 
 def time_copy(torch, device, clock, case):

@@ -6,7 +6,6 @@
 mod functions;
 mod ptx;
 
-pub use functions::parameters_of;
 pub use ptx::generate;
 
 use crate::dtype::DType;

@@ -1,3 +1,4 @@
+use super::functions::parameters_of;
 use super::*;
 use crate::cpu::scalar::FUNCTIONS;
 

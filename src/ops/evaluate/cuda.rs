@@ -53,8 +53,8 @@ fn launch(
         }
         return Ok(());
     }
-    let vectors =
-        out.0 % 16 == 0 && (0..inputs.len()).all(|index| !is_whole(axes, index) || inputs[index].0 % 16 == 0);
+    let vectors = out.0.is_multiple_of(16)
+        && (0..inputs.len()).all(|index| !is_whole(axes, index) || inputs[index].0.is_multiple_of(16));
     let accesses: Vec<Access> =
         (0..inputs.len()).map(|index| access(axes, index, inputs[index], vectors, 16 / size)).collect();
     let plan = Plan {
@@ -93,7 +93,7 @@ fn access(axes: &[Axis], input: usize, ptr: DevicePtr, vectors: bool, lanes: usi
     if rows_whole && mask & 1 == 0 {
         return Access::Columns(mask);
     }
-    let aligned = ptr.0 % 16 == 0 && strides().skip(1).all(|stride| stride.is_multiple_of(lanes));
+    let aligned = ptr.0.is_multiple_of(16) && strides().skip(1).all(|stride| stride.is_multiple_of(lanes));
     if rows_whole && aligned { Access::Rows(mask) } else { Access::Scattered(mask) }
 }
 
@@ -103,7 +103,7 @@ mod tests {
 
     fn of(dims: &[&[usize]], out: &[usize], ptr: u64) -> Vec<Access> {
         let axes = axes(dims, out);
-        let vectors = ptr % 16 == 0;
+        let vectors = ptr.is_multiple_of(16);
         (0..dims.len()).map(|index| access(&axes, index, DevicePtr(ptr), vectors, 4)).collect()
     }
 
