@@ -40,7 +40,9 @@ test('docs/ops.md lists exactly the ops, their options and types', () => {
   assert.deepEqual([...written].filter((name) => !names.has(name) && !options.has(name) && !commonOptions.includes(name)), [], 'sections without an op');
   for (const op of table) {
     assert.ok(text.includes(op.doc), `${op.name}: its sentence is missing`);
-    for (const attribute of op.attributes) assert.ok(text.includes(`\`${attribute.name}`), `${op.name}.${attribute.name}`);
+    // Names of operands come from the object that holds them.
+    const given = op.attributes.filter(({ kind }) => kind !== 'string[]');
+    for (const attribute of given) assert.ok(text.includes(`\`${attribute.name}`), `${op.name}.${attribute.name}`);
   }
 });
 
