@@ -19,31 +19,9 @@ struct PlanesTarget {
     unsigned long long *range;
 };
 
-WW_INLINE unsigned magnitude(float x) { return __float_as_uint(x) & 0x7fffffffu; }
-
-// Two values to a word of each plane.
-WW_INLINE void split_two(float v, float w, unsigned &hi, unsigned &lo) {
-    float hv, hw;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(hi) : "f"(w), "f"(v));
-    asm("{\n.reg .b16 a, b;\nmov.b32 {a, b}, %2;\ncvt.f32.f16 %0, a;\ncvt.f32.f16 %1, b;\n}" : "=f"(hv), "=f"(hw) : "r"(hi));
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(lo) : "f"(__fmul_rn(__fsub_rn(w, hw), SPLIT_LOW)), "f"(__fmul_rn(__fsub_rn(v, hv), SPLIT_LOW)));
-}
-
 // Of scaled values: below 2^-30 of the largest, and below 2^-8.
 WW_INLINE bool is_tiny(float v) { return v != 0.0f && fabsf(v) < 0x1p-15f; }
 WW_INLINE bool is_small(float v) { return fabsf(v) < 64.0f; }
-
-// Raises a word of a range from a warp's values; few are higher than what is there.
-WW_INLINE void raise_range(unsigned long long *range, int which, unsigned epoch, unsigned value) {
-    const unsigned most = __reduce_max_sync(0xffffffffu, value);
-    if ((threadIdx.x & 31) || !most) return;
-    unsigned long long there;
-    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(there) : "l"(range + which) : "memory");
-    if (there < ((unsigned long long)epoch << 32 | most)) Range::raise(range, which, epoch, most);
-}
-
-// An exponent as a range keeps it.
-WW_INLINE unsigned biased(int e) { return (unsigned)(e + SPLIT_BIAS); }
 
 struct PixelTile {
     // Chunks of eight channels, rotated by the pixel so that columns are written without conflicts.

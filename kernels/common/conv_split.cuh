@@ -22,10 +22,63 @@ constexpr int CONV_LEAST = -96, CONV_MOST = 60;
 // The convolution as the planes hold it, and as the operands do.
 struct ConvSplit {
     Conv conv, own;
-    unsigned epoch_x, epoch_w;
+    // pitch_d: channels of a pixel in the result's planes and in the residual's.
+    unsigned epoch_x, epoch_w, epoch_d, pitch_d;
+};
+
+// The operands as they are; x is null where it exists as planes alone. Of the residual, planes like the result's, or null.
+struct ConvSource {
+    const float *x, *w, *bias, *scales;
+    const unsigned short *planes, *residual;
+    const float *residual_scales;
+    const int *exponents;
+    const unsigned long long *range_x, *range_w;
+};
+
+// Where results go: as float32, as planes, or both; null where not.
+struct ConvOut {
+    float *d;
+    float p0, p1;
+    unsigned short *planes;
+    float *scales;
+    unsigned long long *range;
 };
 
 WW_INLINE unsigned conv_blocks(unsigned channels) { return (channels + CONV_CHANNELS - 1) / CONV_CHANNELS; }
+
+WW_INLINE unsigned magnitude(float x) { return __float_as_uint(x) & 0x7fffffffu; }
+
+// An exponent as a range keeps it.
+WW_INLINE unsigned biased(int e) { return (unsigned)(e + SPLIT_BIAS); }
+
+// Raises a word of a range from a warp's values; few are higher than what is there.
+WW_INLINE void raise_range(unsigned long long *range, int which, unsigned epoch, unsigned value) {
+    const unsigned most = __reduce_max_sync(0xffffffffu, value);
+    if ((threadIdx.x & 31) || !most) return;
+    unsigned long long there;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(there) : "l"(range + which) : "memory");
+    if (there < ((unsigned long long)epoch << 32 | most)) Range::raise(range, which, epoch, most);
+}
+
+// The two halves of a word.
+WW_INLINE float2 halves_of(unsigned word) {
+    float2 v;
+    asm("{\n.reg .b16 a, b;\nmov.b32 {a, b}, %2;\ncvt.f32.f16 %0, a;\ncvt.f32.f16 %1, b;\n}" : "=f"(v.x), "=f"(v.y) : "r"(word));
+    return v;
+}
+
+// Two values to a word of each plane.
+WW_INLINE void split_two(float v, float w, unsigned &hi, unsigned &lo) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(hi) : "f"(w), "f"(v));
+    const float2 high = halves_of(hi);
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(lo) : "f"(__fmul_rn(__fsub_rn(w, high.y), SPLIT_LOW)), "f"(__fmul_rn(__fsub_rn(v, high.x), SPLIT_LOW)));
+}
+
+// The value of halves of both planes; of what is not finite the high one has it.
+WW_INLINE float conv_value(float hi, float lo, float scale) {
+    const float v = fabsf(hi) <= 65504.0f ? ww_fma(lo, 1.0f / SPLIT_LOW, hi) : hi;
+    return v * scale;
+}
 
 // What a range's TINY holds: 0, or one more than the most channels that are not large beside a tiny one.
 WW_INLINE bool conv_unsuited(const unsigned long long *range_x, const unsigned long long *range_w, const ConvSplit &p) {

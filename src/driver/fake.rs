@@ -1,4 +1,4 @@
-//! The emulator (emulator/) as the driver of tests: a card of compute capability 9.0 whose kernels do nothing.
+//! The emulator (emulator/) as the driver of tests: a card of compute capability 9.0 whose kernels do nothing, unless a test asks for it.
 //!
 //! Streams defer their work until something waits for it, so a missing wait shows as wrong data. Every use that the
 //! driver does not define (a stale handle, memory released under a running copy) is a finding, and fails the test.
@@ -30,18 +30,28 @@ pub(crate) struct Config {
     pub init: Status,
     /// Whether pages of the process can be locked.
     pub locks_pages: bool,
+    /// Whether kernels run, on few multiprocessors.
+    pub runs: bool,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { devices: 1, memory: 8 << 30, version: 12040, absent: &[], init: 0, locks_pages: true }
+        Config {
+            devices: 1,
+            memory: 8 << 30,
+            version: 12040,
+            absent: &[],
+            init: 0,
+            locks_pages: true,
+            runs: false,
+        }
     }
 }
 
 impl Config {
     fn machine(&self) -> emulator::Config {
-        let mut text =
-            format!("cc=90,multiprocessors=132,run=off,devices={},memory={}", self.devices, self.memory);
+        let run = if self.runs { "multiprocessors=4" } else { "multiprocessors=132,run=off" };
+        let mut text = format!("cc=90,{run},devices={},memory={}", self.devices, self.memory);
         if self.init != 0 {
             text += &format!(",fail=cuInit:*:{}", self.init);
         }

@@ -15,6 +15,9 @@ const NAMES: &[&str] = &[
     "hardSwish", "softplus", "mish",
 ];
 
+/// The first code of a long formula there.
+const LENGTHY: u32 = 4;
+
 /// The option `activation`.
 pub const ACTIVATION: Attribute =
     attribute("activation", Kind::Choice(NAMES), "Function applied to the result.");
@@ -58,6 +61,11 @@ impl Activation {
     /// Whether results stay as they are.
     pub fn is_none(&self) -> bool {
         self.code == 0
+    }
+
+    /// Whether kernels apply it to registers, before they hand results on.
+    pub fn is_short(&self) -> bool {
+        self.code < LENGTHY
     }
 
     /// The parameters as the kernels take them.

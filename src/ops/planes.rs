@@ -27,17 +27,31 @@ pub trait Side {
     fn key(&self) -> FormKey;
 }
 
+/// Where planes, scales and range of an operand lie, and the epoch under which the range counts.
+#[derive(Debug, Clone, Copy)]
+pub struct Located {
+    pub planes: DevicePtr,
+    pub scales: DevicePtr,
+    pub range: DevicePtr,
+    pub epoch: u32,
+}
+
+impl Located {
+    /// As a splitting kernel takes them: the operand, its planes, scales and range.
+    pub fn arguments(&self, operand: DevicePtr) -> [Arg<'static>; 4] {
+        [operand, self.planes, self.scales, self.range].map(Arg::Ptr)
+    }
+}
+
 /// Planes, scales and range of an operand, on the device.
 pub struct Planes {
     memory: DeviceBuffer,
-    scales: DevicePtr,
-    range: DevicePtr,
-    epoch: u32,
+    at: Located,
 }
 
 impl Planes {
-    /// Memory for them. Planes that a tensor keeps have a range of their own, the others one of the launcher's.
-    fn new(launcher: &Launcher, side: &impl Side, passing: Option<(DevicePtr, u32)>) -> Result<Planes> {
+    /// Memory for them, with a range of their own unless one of the launcher's is given.
+    pub fn new(launcher: &Launcher, side: &impl Side, passing: Option<(DevicePtr, u32)>) -> Result<Planes> {
         let planes = side.planes_size().next_multiple_of(ALIGNMENT);
         let scales = (4 * side.scales()).next_multiple_of(ALIGNMENT);
         let memory = launcher.scratch(planes + scales + if passing.is_some() { 0 } else { RANGE })?;
@@ -46,37 +60,24 @@ impl Planes {
         if passing.is_none() {
             launcher.core().stream().fill(range, 0, RANGE)?;
         }
-        Ok(Planes { scales: at(planes), range, epoch, memory })
+        let at = Located { planes: memory.ptr(), scales: at(planes), range, epoch };
+        Ok(Planes { memory, at })
     }
 
-    /// The planes.
-    pub fn ptr(&self) -> DevicePtr {
-        self.memory.ptr()
-    }
-
-    /// Scales or exponents.
-    pub fn scales(&self) -> DevicePtr {
-        self.scales
-    }
-
-    /// The words of the range.
-    pub fn range(&self) -> DevicePtr {
-        self.range
-    }
-
-    /// The epoch under which the range counts.
-    pub fn epoch(&self) -> u32 {
-        self.epoch
+    /// Where they lie.
+    pub fn located(&self) -> Located {
+        self.at
     }
 }
 
 /// One side of a call.
 pub struct Prepared<'a, S> {
     pub side: &'a S,
-    pub planes: Arc<Planes>,
+    pub at: Located,
     /// Whether this call makes the planes.
     pub made: bool,
     operand: DevicePtr,
+    planes: Arc<Planes>,
     /// Whether the tensor then keeps them.
     wanted: bool,
 }
@@ -94,12 +95,12 @@ impl<'a, S: Side> Prepared<'a, S> {
             Form::Wanted => (Arc::new(Planes::new(launcher, side, None)?), true, true),
             Form::Passing => (Arc::new(Planes::new(launcher, side, Some(passing))?), true, false),
         };
-        Ok(Prepared { side, planes, made, operand, wanted })
+        Ok(Prepared { side, at: planes.at, made, operand, planes, wanted })
     }
 
-    /// As a splitting kernel takes it: the operand, its planes, scales and range.
+    /// As a splitting kernel takes it.
     pub fn arguments(&self) -> [Arg<'static>; 4] {
-        [self.operand, self.planes.ptr(), self.planes.scales, self.planes.range].map(Arg::Ptr)
+        self.at.arguments(self.operand)
     }
 }
 

@@ -8,6 +8,7 @@ mod split;
 
 pub(super) use self::launch::*;
 pub(super) use self::problem::*;
+pub use self::split::{Input, Layer, Output, Planar};
 
 use self::cpu::run as on_cpu;
 use super::activation::{ACTIVATION, ACTIVATION_ALPHA, ACTIVATION_BETA};

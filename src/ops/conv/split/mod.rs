@@ -1,8 +1,10 @@
 //! The route over Hopper's tensor cores: float32 operands as scaled float16 planes (kernels/common/conv_split.cuh).
 
 mod launch;
+mod layer;
 
 pub use self::launch::{Pointers, run};
+pub use self::layer::{Input, Layer, Output, Planar};
 pub use super::super::planes::Planes;
 
 use super::super::geometry::WindowAxis;
@@ -23,23 +25,33 @@ struct Tile {
     planes: usize,
     /// Blocks of pixels and weights that shared memory holds.
     units: usize,
+    /// Blocks that a multiprocessor holds.
+    resident: usize,
+    /// Most blocks of a cluster, which share the k of a tile.
+    ranks: usize,
+    /// Bytes of shared memory in which results of one pixel wait.
+    staged: usize,
     /// Microseconds for 64 channels of one tap, and for the rest of a tile.
     times: (f64, f64),
 }
 
 #[rustfmt::skip]
-static THREE_PRODUCTS: [Tile; 2] = [
-    Tile { name: "split_192x64", pixels: 192, filters: 64, planes: 2, units: 3, times: (0.88, 1.8) },
-    Tile { name: "split_128x64", pixels: 128, filters: 64, planes: 2, units: 4, times: (0.57, 1.8) },
+static THREE_PRODUCTS: [Tile; 3] = [
+    Tile { name: "split_192x64", pixels: 192, filters: 64, planes: 2, units: 3, resident: 1, ranks: 1, staged: 136, times: (0.88, 1.8) },
+    Tile { name: "split_128x64", pixels: 128, filters: 64, planes: 2, units: 4, resident: 1, ranks: 1, staged: 136, times: (0.57, 1.8) },
+    Tile { name: "split_64x64", pixels: 64, filters: 64, planes: 2, units: 3, resident: 2, ranks: 8, staged: 160, times: (0.40, 1.5) },
 ];
 #[rustfmt::skip]
-static ONE_PRODUCT: [Tile; 2] = [
-    Tile { name: "half_192x64", pixels: 192, filters: 64, planes: 1, units: 6, times: (0.41, 1.5) },
-    Tile { name: "half_128x64", pixels: 128, filters: 64, planes: 1, units: 8, times: (0.30, 1.3) },
+static ONE_PRODUCT: [Tile; 3] = [
+    Tile { name: "half_192x64", pixels: 192, filters: 64, planes: 1, units: 6, resident: 1, ranks: 1, staged: 136, times: (0.41, 1.5) },
+    Tile { name: "half_128x64", pixels: 128, filters: 64, planes: 1, units: 8, resident: 1, ranks: 1, staged: 136, times: (0.30, 1.3) },
+    Tile { name: "half_64x64", pixels: 64, filters: 64, planes: 1, units: 6, resident: 2, ranks: 8, staged: 160, times: (0.21, 1.1) },
 ];
 
-/// Bytes of shared memory in which results of one pixel wait.
-const STAGED: usize = 136;
+/// Microseconds in which the blocks of a cluster add up their sums.
+const GATHERING: f64 = 0.8;
+/// Channels of a pixel in planes are multiples of this.
+const PIXEL: usize = 8;
 /// Channels of a block.
 const CHANNELS: usize = 64;
 /// Most channels and width of a kernel that are taken line by line.
@@ -65,8 +77,31 @@ impl Tile {
         (self.pixels / 64 + 1) as u32 * 128
     }
 
+    /// Microseconds for that many tiles of `blocks` blocks of k, a tile being shared by `ranks` blocks of threads.
+    fn time(&self, tiles: usize, blocks: usize, ranks: usize, multiprocessors: usize) -> f64 {
+        let waves = (tiles * ranks).div_ceil(multiprocessors);
+        let gathering = if ranks > 1 { GATHERING } else { 0.0 };
+        waves as f64 * self.times.0 * blocks.div_ceil(ranks) as f64
+            + waves.div_ceil(self.resident) as f64 * self.times.1
+            + gathering
+    }
+
+    /// The fastest number of blocks of threads for a tile, and the microseconds.
+    fn shared_by(&self, tiles: usize, blocks: usize, multiprocessors: usize) -> (usize, f64) {
+        let fits = |ranks: &usize| {
+            *ranks == 1
+                || *ranks <= self.ranks.min(blocks) && tiles * ranks <= self.resident * multiprocessors
+        };
+        let timed = [1, 2, 4, 8]
+            .into_iter()
+            .filter(fits)
+            .map(|ranks| (ranks, self.time(tiles, blocks, ranks, multiprocessors)));
+        timed.min_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or((1, f64::INFINITY))
+    }
+
     fn shared(&self) -> u32 {
-        (self.units * self.planes * (self.pixels + self.filters) * 128 + self.pixels * STAGED + 1024) as u32
+        (self.units * self.planes * (self.pixels + self.filters) * 128 + self.pixels * self.staged + 1024)
+            as u32
     }
 }
 
@@ -113,6 +148,8 @@ impl planes::Side for Side {
 #[derive(Debug)]
 pub struct Plan {
     tile: &'static Tile,
+    /// Blocks of threads that share a tile.
+    ranks: usize,
     /// The problem, and as the planes hold it.
     own: Problem,
     seen: Problem,
@@ -175,43 +212,52 @@ impl Lines {
     }
 }
 
-/// Both sides of a problem, and of the problem as the planes hold it.
-fn sides(own: &Problem, seen: &Problem, lines: Option<Lines>, hi_only: bool) -> [Side; 2] {
-    let Problem { images, group_in: channels, group_out: filters, axes: [depth, height, width], .. } = *own;
-    let (taps, pixels, parts) = (seen.taps(), seen.slid(), seen.channel_parts());
-    let key = |name, sizes: [usize; 5]| {
-        let [a, b, c, d, e] = sizes.map(|size| size as u64);
-        (name, [a, b, c, d, e, u64::from(hi_only)])
-    };
-    let count = depth.input * height.input;
-    let (plane, blocks, key_x) = match lines {
-        Some(Lines { padded, .. }) => (
-            images * count * padded * LINE,
-            images * count,
-            key(
-                "conv lines",
-                [images * count, channels << 32 | width.input, width.begin, padded, width.output],
-            ),
-        ),
-        None => (
-            images * pixels * channels.next_multiple_of(8),
-            images * parts * pixels.div_ceil(SPLIT_PIXELS),
-            key("conv pixels", [images, channels, pixels, 0, 0]),
-        ),
-    };
-    let scales = images * pixels * parts;
-    let elements = images * own.slid() * channels;
-    let x = Side { plane, scales, elements, blocks, hi_only, key: key_x };
-    let lined = if lines.is_some() { width.kernel } else { 0 };
-    let w = Side {
-        plane: filters * taps * parts * CHANNELS,
-        scales: filters,
-        elements: filters * own.taps() * channels,
-        blocks: filters,
-        hi_only,
-        key: key("conv weights", [filters, channels, own.taps(), lined, 0]),
-    };
-    [x, w]
+impl Side {
+    /// An input or a result: images of pixels.
+    fn pixels(images: usize, channels: usize, pixels: usize, hi_only: bool) -> Side {
+        let parts = channels.div_ceil(CHANNELS);
+        Side {
+            plane: images * pixels * channels.next_multiple_of(PIXEL),
+            scales: images * pixels * parts,
+            elements: images * pixels * channels,
+            blocks: images * parts * pixels.div_ceil(SPLIT_PIXELS),
+            hi_only,
+            key: key("conv pixels", [images, channels, pixels, 0, 0], hi_only),
+        }
+    }
+
+    /// An input of few channels, line by line.
+    fn lines(problem: &Problem, lines: &Lines, hi_only: bool) -> Side {
+        let Problem { group_in: channels, axes: [depth, height, width], .. } = *problem;
+        let count = problem.images * depth.input * height.input;
+        let sizes = [count, channels << 32 | width.input, width.begin, lines.padded, width.output];
+        Side {
+            plane: count * lines.padded * LINE,
+            scales: count * width.output,
+            elements: count * width.input * channels,
+            blocks: count,
+            hi_only,
+            key: key("conv lines", sizes, hi_only),
+        }
+    }
+
+    /// The weights of a problem, and of the problem as the planes hold it.
+    fn weights(own: &Problem, seen: &Problem, lined: bool, hi_only: bool) -> Side {
+        let Problem { group_in: channels, group_out: filters, .. } = *own;
+        let kernel = if lined { own.axes[2].kernel } else { 0 };
+        Side {
+            plane: filters * seen.taps() * seen.channel_parts() * CHANNELS,
+            scales: filters,
+            elements: filters * own.taps() * channels,
+            blocks: filters,
+            hi_only,
+            key: key("conv weights", [filters, channels, own.taps(), kernel, 0], hi_only),
+        }
+    }
+}
+
+fn key(name: &'static str, [a, b, c, d, e]: [usize; 5], hi_only: bool) -> FormKey {
+    (name, [a as u64, b as u64, c as u64, d as u64, e as u64, u64::from(hi_only)])
 }
 
 impl Problem {
@@ -230,10 +276,10 @@ impl Problem {
             product(&[self.images, parts, self.slid().div_ceil(SPLIT_PIXELS)]).saturating_add(self.group_out),
             product(&[taps, parts, CHANNELS]),
             product(&[2, self.group_out, 128]),
-            THREE_PRODUCTS[1].count(product(&[self.images, self.windows()]), self.group_out),
+            THREE_PRODUCTS[2].count(product(&[self.images, self.windows()]), self.group_out),
         ];
         counts.into_iter().all(|count| count <= MOST)
-            && product(&[self.slid(), self.group_in.next_multiple_of(8)]) < 1 << 38
+            && product(&[self.slid(), self.group_in.next_multiple_of(PIXEL)]) < 1 << 38
             && product(&[self.images, self.slid(), parts * CHANNELS]) < 1 << 42
     }
 }
@@ -241,26 +287,38 @@ impl Problem {
 /// The plan of a normalized problem that has outputs, on a device of compute capability 9.0; `None` where this route does
 /// not take it.
 pub fn plan(problem: &Problem, setting: &Setting, precision: Precision) -> Option<Plan> {
+    plan_of(problem, setting, precision, Lines::of(problem))
+}
+
+/// The plan whose input has that form.
+fn plan_of(
+    problem: &Problem,
+    setting: &Setting,
+    precision: Precision,
+    lines: Option<(Problem, Lines)>,
+) -> Option<Plan> {
     let terms = problem.group_in * problem.taps();
     if setting.size != 4 || problem.groups != 1 || terms == 0 || precision == Precision::Strict {
         return None;
     }
-    let (seen, lines) = match Lines::of(problem) {
-        Some((seen, lines)) => (seen, Some(lines)),
-        None => (*problem, None),
-    };
+    let (seen, lines) = lines.map_or((*problem, None), |(seen, lines)| (seen, Some(lines)));
     let axes = image_axes(&seen).filter(|_| seen.is_countable() && problem.is_countable())?;
     let highest = precision == Precision::Highest;
     let tiles: &[Tile] = if highest { &THREE_PRODUCTS } else { &ONE_PRODUCT };
     let (pixels, filters) = (problem.images * problem.windows(), problem.group_out);
     let blocks = seen.taps() * seen.channel_parts();
-    let time = |tile: &Tile| {
-        let waves = tile.count(pixels, filters).div_ceil(setting.card.multiprocessors.max(1) as usize);
-        waves as f64 * (tile.times.0 * blocks as f64 + tile.times.1)
+    let multiprocessors = setting.card.multiprocessors.max(1) as usize;
+    let timed = tiles.iter().map(|tile| {
+        let (ranks, time) = tile.shared_by(tile.count(pixels, filters), blocks, multiprocessors);
+        (tile, ranks, time)
+    });
+    let (tile, ranks, time) = timed.min_by(|one, other| one.2.total_cmp(&other.2))?;
+    let x = match &lines {
+        Some(lines) => Side::lines(problem, lines, !highest),
+        None => Side::pixels(problem.images, problem.group_in, problem.slid(), !highest),
     };
-    let tile = tiles.iter().min_by(|one, other| time(one).total_cmp(&time(other)))?;
-    let [x, w] = sides(problem, &seen, lines, !highest);
-    Some(Plan { tile, axes, own: *problem, seen, lines, x, w, time: time(tile) })
+    let w = Side::weights(problem, &seen, lines.is_some(), !highest);
+    Some(Plan { tile, ranks, axes, own: *problem, seen, lines, x, w, time })
 }
 
 impl Plan {
@@ -274,6 +332,11 @@ impl Plan {
         planes::time([&self.x, &self.w], forms, BANDWIDTH) + self.time
     }
 
+    /// The result as planes, which are always both.
+    fn result(&self) -> Side {
+        Side::pixels(self.own.images, self.own.group_out, self.own.windows(), false)
+    }
+
     /// The kernel that makes planes.
     fn splitting(&self) -> &'static str {
         if self.lines.is_some() { "conv_f32_planes_lines" } else { "conv_f32_planes" }
@@ -281,7 +344,7 @@ impl Plan {
 
     /// The input's planes at `ptr` as the copy engine walks over them.
     fn images(&self, ptr: DevicePtr) -> Images {
-        let channels = self.seen.group_in.next_multiple_of(8);
+        let channels = self.seen.group_in.next_multiple_of(PIXEL);
         let (pixel, line) = match self.lines {
             Some(Lines { padded, stride }) => (LINE * stride, LINE * padded),
             None => (channels, channels * self.seen.axes[2].input),
@@ -306,6 +369,12 @@ impl Plan {
         self.tile.count(self.own.images * self.own.windows(), self.own.group_out)
     }
 
+    /// Blocks of the multiplying kernel.
+    fn blocks(&self, setting: &Setting) -> usize {
+        let held = self.tile.resident * setting.card.multiprocessors as usize;
+        if self.ranks > 1 { self.tiles() * self.ranks } else { self.tiles().min(held) }
+    }
+
     /// `struct ConvPlanes`.
     fn planes_words(&self, blocks_x: usize, epochs: [u32; 2]) -> Vec<u32> {
         let Problem { images, group_in: channels, group_out: filters, axes: [.., width], .. } = self.own;
@@ -314,7 +383,7 @@ impl Plan {
             images,
             channels,
             self.own.slid(),
-            channels.next_multiple_of(8),
+            channels.next_multiple_of(PIXEL),
             filters,
             self.own.taps(),
             blocks_x,
@@ -327,7 +396,7 @@ impl Plan {
     }
 
     /// `struct ConvSplit`.
-    fn words(&self, setting: &Setting, epochs: [u32; 2]) -> Vec<u32> {
+    fn words(&self, setting: &Setting, epochs: [u32; 3]) -> Vec<u32> {
         let pixels = self.own.images * self.own.windows();
         let vectors = setting.aligned[1] && self.own.windows().is_multiple_of(4);
         let flags = [(vectors, VECTOR_D), (self.axes.len() == 3, VOLUME)];
@@ -335,9 +404,12 @@ impl Plan {
         let extra = Extra { transposed: false, flags, splits: 1, split_tiles: 1, pixels, residues: 1 };
         let mut words = [&self.seen, &self.own].map(|problem| problem.pack(setting, &extra)).concat();
         words.extend(epochs);
+        words.push(self.own.group_out.next_multiple_of(PIXEL) as u32);
         words
     }
 }
 
+#[cfg(test)]
+mod layer_tests;
 #[cfg(test)]
 mod tests;

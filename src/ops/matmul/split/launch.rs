@@ -39,12 +39,12 @@ pub fn run(
     let split = split(launcher, plan, &sides)?;
     planes::keep(&sides, views);
     let [a, b] = &sides;
-    let words = plan.words(product, activation, [a.planes.epoch(), b.planes.epoch()]);
-    let exponents = [a.planes.scales(), b.planes.scales(), a.planes.range(), b.planes.range()];
+    let words = plan.words(product, activation, [a.at.epoch, b.at.epoch]);
+    let exponents = [a.at.scales, b.at.scales, a.at.range, b.at.range];
     let pointers = [&exponents[..], &[at.a, at.b, at.c, at.bias, at.d]].concat();
     let mut arguments = match &maps {
         Some([a, b]) => vec![Arg::Block(a.words()), Arg::Block(b.words())],
-        None => [a, b].map(|side| Arg::Ptr(side.planes.ptr())).into(),
+        None => [a, b].map(|side| Arg::Ptr(side.at.planes)).into(),
     };
     arguments.extend(pointers.into_iter().map(Arg::Ptr));
     arguments.extend(factors);
@@ -60,7 +60,7 @@ fn maps(launcher: &Launcher, plan: &Plan, [a, b]: &[Prepared; 2]) -> Result<Opti
     let map = |prepared: &Prepared, box_rows: usize| {
         let side = prepared.side;
         let halves = Halves {
-            ptr: prepared.planes.ptr(),
+            ptr: prepared.at.planes,
             columns: side.k,
             rows: side.rows,
             matrices: 2 * side.walk.count,
@@ -80,7 +80,7 @@ fn split(launcher: &Launcher, plan: &Plan, sides: &[Prepared; 2]) -> Result<bool
         return Ok(false);
     }
     let mut arguments: Vec<Arg> = sides.iter().flat_map(Prepared::arguments).collect();
-    let words = [0, 1].map(|i| sides[i].side.words(blocks[i], cluster, sides[i].planes.epoch())).concat();
+    let words = [0, 1].map(|i| sides[i].side.words(blocks[i], cluster, sides[i].at.epoch)).concat();
     arguments.push(Arg::Block(&words));
     let kernel = if made().all(|side| side.side.vectors) { "split_f32" } else { "split_f32_unaligned" };
     let grid = grid_x((blocks[0] + blocks[1]) as u64, 256, 0)?.clustered(cluster as u32);
