@@ -27,7 +27,7 @@ const NOT_TAKEN = {
 const PARTS = {
   75: { several: 8, single: 1, tensorCores: 1 },
   80: { several: 8, single: 1, tensorCores: 1, directOnSeveral: 8, directOnOne: 1 },
-  90: { tensorCores: 1, directOnSeveral: 8, directOnOne: 1 },
+  90: { tensorCores: 1, sharedTiles: 8, directOnSeveral: 8, directOnOne: 1 },
 };
 
 /** How fast tensor cores are beside plain ones, where small products have to find the route over them the faster one. */

@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { convolutions } from './cases/conv-tensor-cores.mjs';
+import { convolutions, shared } from './cases/conv-tensor-cores.mjs';
 import { cases } from './cases/tensor-cores.mjs';
 import { device, requireDevice } from './helpers/device.mjs';
 import { assertNone, failures } from './helpers/run.mjs';
@@ -10,6 +10,6 @@ import { assertNone, failures } from './helpers/run.mjs';
  */
 test(`the test device ${device} is there`, requireDevice);
 
-for (const row of [...cases, ...convolutions]) {
+for (const row of [...cases, ...convolutions, ...shared]) {
   test(`${row.op}: ${row.name}`, async () => assertNone(await failures([row], 'accumulate'), 1));
 }

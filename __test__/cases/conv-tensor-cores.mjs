@@ -80,4 +80,14 @@ const one = ['high', 'medium'].flatMap((precision) => [
   conv(`${precision}, NaN`, [2, 40, 9, 9], [48, 40, 3, 3], { pads, precision }, { x: at({ 77: NaN }), level: 'eleven' }),
 ]);
 
+/** Few pixels and long sums, on a card with several multiprocessors: clusters share a tile. */
+export const shared = ['highest', 'high'].flatMap((precision) => {
+  const extra = { level: precision === 'high' ? 'eleven' : undefined };
+  return [
+    conv(`${precision}, a tile for a cluster`, [1, 512, 7, 7], [64, 512, 3, 3], { pads, precision }, extra),
+    conv(`${precision}, tiles for clusters, tails`, [1, 300, 9, 8], [70, 300, 3, 3], { pads, precision, activation: 'gelu' }, extra),
+    conv(`${precision}, NaN in a shared tile`, [1, 512, 7, 7], [64, 512, 3, 3], { pads, precision }, { ...extra, x: at({ 77: NaN }) }),
+  ];
+});
+
 export const convolutions = [...sizes, ...geometry, ...lines, ...ends, ...guarded, ...one];

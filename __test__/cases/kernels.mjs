@@ -1,7 +1,7 @@
 // The smallest calls that between them launch every kernel of the registry. Which tile a product takes depends on the
 // number of multiprocessors: on a card with one, large tiles pay at small sizes.
 import { types } from './cast.mjs';
-import { convolutions } from './conv-tensor-cores.mjs';
+import { convolutions, shared } from './conv-tensor-cores.mjs';
 import { binaryOps, unaryOps } from './elementwise.mjs';
 import { cases } from './tensor-cores.mjs';
 
@@ -142,4 +142,5 @@ export const single = [
 ];
 
 /** On a card of compute capability 9.0 with one multiprocessor, and on the others. */
+export const sharedTiles = shared;
 export const tensorCores = [...cases, ...convolutions];
