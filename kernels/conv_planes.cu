@@ -1,7 +1,7 @@
 // levels: sm_90a
 // Prepares float32 operands of a convolution for products by float16 (common/conv_split.cuh). One launch for both, each with
 // its own blocks: 64 channels of 64 pixels of an image, or a filter. x [images, channels, plane], w [filters, channels, taps].
-// conv_f32_planes_lines is for few channels; there a block has a line of an image. 256 threads, grid.x = the blocks of both.
+// conv_f32_planes_lines is for few channels; there a block has a line of an image, or two. 256 threads, grid.x = the blocks of both.
 #include "common/hopper.cuh"
 #include "common/conv_split.cuh"
 
@@ -12,6 +12,9 @@ struct ConvPlanes {
     unsigned images, channels, plane, pitch, filters, taps, blocks_x, flags, epoch_x, epoch_w;
     // Of lines: pixels, those before the first and with all padding in the planes, windows, and the kernel's width.
     unsigned width, begin, padded, windows, kernel;
+    // Lines of the planes that an image has. Where two lines of four channels take the place of one of eight, the lines of an
+    // image and those before the first, else 0.
+    unsigned lines, height, above;
 };
 
 struct PlanesTarget {
@@ -131,34 +134,54 @@ WW_INLINE unsigned block_most(unsigned most) {
     return most;
 }
 
-// Pixel `at` of a line's channels, zeros in the padding and beyond the channels.
-WW_INLINE void load_pixel(float (&v)[8], const float *line, unsigned at, const ConvPlanes &p) {
-    const bool there = at >= p.begin && at - p.begin < p.width;
-#pragma unroll
-    for (unsigned i = 0; i < 8; ++i) v[i] = there && i < p.channels ? line[(unsigned long long)i * p.plane + (at - p.begin)] : 0.0f;
-}
+// Where the eight "channels" of a line's pixels lie: its first one, from an image of `plane` elements a channel, and which of
+// them there are.
+struct LinePlace {
+    const float *from[2];
+    unsigned there;
 
-// A line of up to eight channels. No window is known to hold a large number beside a tiny one.
+    WW_INLINE LinePlace(const float *x, unsigned image, unsigned line, const ConvPlanes &p) {
+        const float *const own = x + (unsigned long long)image * p.channels * p.plane;
+        const unsigned channels = (1u << p.channels) - 1;
+        if (p.height == 0) {
+            from[0] = own + line * p.width, from[1] = from[0] + 4ull * p.plane;
+            there = channels;
+            return;
+        }
+        const int first = (int)(line * 2) - (int)p.above;
+        from[0] = own + (long long)first * p.width, from[1] = from[0] + p.width;
+        there = ((unsigned)first < p.height ? channels : 0u) | ((unsigned)(first + 1) < p.height ? channels << 4 : 0u);
+    }
+
+    // Pixel `at`; zeros in the padding and beyond the channels.
+    WW_INLINE void load(float (&v)[8], unsigned at, const ConvPlanes &p) const {
+        const unsigned here = at >= p.begin && at - p.begin < p.width ? there : 0u;
+#pragma unroll
+        for (unsigned i = 0; i < 8; ++i) v[i] = here >> i & 1 ? from[i >> 2][(unsigned long long)(i & 3) * p.plane + (at - p.begin)] : 0.0f;
+    }
+};
+
+// A line of up to eight channels, or two of up to four. No window is known to hold a large number beside a tiny one.
 WW_INLINE void split_line(const float *x, const PlanesTarget &to, float *scales, const ConvPlanes &p, unsigned block) {
-    const unsigned tid = threadIdx.x, lines = p.plane / p.width, image = block / lines, line = block - image * lines;
-    const float *from = x + (unsigned long long)image * p.channels * p.plane + line * p.width;
+    const unsigned tid = threadIdx.x, image = block / p.lines;
+    const LinePlace from(x, image, block - image * p.lines, p);
     float v[8];
     unsigned most = 0;
 #pragma unroll 1
     for (unsigned at = tid; at < p.padded; at += 256) {
-        load_pixel(v, from, at, p);
+        from.load(v, at, p);
 #pragma unroll
         for (int i = 0; i < 8; ++i) most = max(most, magnitude(v[i]));
     }
     most = block_most(most);
     const int e = max(split_exponent(most), CONV_LEAST), within = min(e, CONV_MOST);
     const float scale = power_of_two(-within);
-    const unsigned long long plane = (unsigned long long)p.images * lines * p.padded;
+    const unsigned long long plane = (unsigned long long)p.images * p.lines * p.padded;
     uint4 *hi = (uint4 *)to.planes + (unsigned long long)block * p.padded, *lo = hi + plane;
     bool tiny = false;
 #pragma unroll 1
     for (unsigned at = tid; at < p.padded; at += 256) {
-        if (p.padded > 256) load_pixel(v, from, at, p);
+        if (p.padded > 256) from.load(v, at, p);
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
             v[i] *= scale;
@@ -181,18 +204,19 @@ WW_INLINE void split_line(const float *x, const PlanesTarget &to, float *scales,
 }
 
 // Where a filter keeps the weight of channel `c` of block `at` of its plane, -1 where that holds none. Of lines, a block is a
-// line of the kernel and channel 8 s + c is tap s of channel c.
+// line of the kernel and channel 8 s + c is tap s of channel c; of two lines, channel 8 s + 4 r + c is that of line r.
 template <bool LINES> WW_INLINE long long weight_place(unsigned at, unsigned c, const ConvPlanes &p) {
     if (LINES) {
-        const unsigned tap = c >> 3, channel = c & 7;
-        return tap < p.kernel && channel < p.channels ? (long long)channel * p.taps + at * p.kernel + tap : -1;
+        const unsigned tap = c >> 3, channel = p.height ? c & 3 : c & 7, line = p.height ? at * 2 + (c >> 2 & 1) : at;
+        return tap < p.kernel && channel < p.channels && line < p.taps / p.kernel ? (long long)channel * p.taps + line * p.kernel + tap : -1;
     }
     const unsigned blocks = conv_blocks(p.channels), tap = at / blocks, channel = (at - tap * blocks) * CONV_CHANNELS + c;
     return channel < p.channels ? (long long)channel * p.taps + tap : -1;
 }
 
 template <bool LINES> WW_INLINE void split_filter(const float *w, const PlanesTarget &to, int *exponents, const ConvPlanes &p, unsigned filter) {
-    const unsigned tid = threadIdx.x, warp = tid >> 5, lane = tid & 31, blocks = LINES ? p.taps / p.kernel : p.taps * conv_blocks(p.channels);
+    const unsigned tid = threadIdx.x, warp = tid >> 5, lane = tid & 31;
+    const unsigned lines = LINES ? p.taps / p.kernel : 0, blocks = LINES ? p.height ? (lines + 1) / 2 : lines : p.taps * conv_blocks(p.channels);
     const unsigned long long terms = (unsigned long long)p.channels * p.taps;
     const float *row = w + filter * terms;
     unsigned most = 0;

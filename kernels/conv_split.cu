@@ -63,8 +63,11 @@ WW_INLINE void conv_block(float (&master)[Tl::R], Ring<Tl::UNITS> &ring, Ring<Co
     rows.step();
 }
 
-template <class Tl> WW_INLINE void conv_multiply(ConvScales<Tl> &scales, const ConvSource &from, const ConvOut &out, const ConvShared &shared, const ConvSplit &p) {
-    const ConvWalk walk(p.conv, Tl::BM, Tl::BN);
+// Returns whether the operands do not suit the planes; nothing is written then.
+template <class Tl> WW_INLINE bool conv_multiply(ConvScales<Tl> &scales, const ConvSource &from, const ConvOut &out, const ConvShared &shared, const ConvSplit &p) {
+    const ConvWalk<Tl> walk(p.conv);
+    bool unsuited = false;
+    unsigned raised = 0;
     const unsigned group = __shfl_sync(0xffffffffu, threadIdx.x >> 7, 0);
     Ring<Tl::UNITS> ring;
     Ring<ConvScales<Tl>::BLOCKS> rows;
@@ -78,27 +81,36 @@ template <class Tl> WW_INLINE void conv_multiply(ConvScales<Tl> &scales, const C
         barrier_wait(scales.ends_barrier(false, ends.slot), ends.phase);
         const unsigned row0 = tile / walk.tiles_n * Tl::BM, column0 = tile % walk.tiles_n * Tl::BN;
         const float *const factors = scales.factors[ends.slot], *const biases = scales.biases[ends.slot];
+        unsuited = scales.unsuited;
         bool finishes = true;
         if constexpr (Tl::GROUPS == 1)
             if (walk.ranks > 1) finishes = conv_gather<Tl>(master, shared.tiles, walk);
-        if (finishes) {
+        if (finishes && !unsuited) {
             using Party = ConvParty<Tl::GROUPS == 1 ? 16 : 64>;
             const unsigned party = threadIdx.x / Party::THREADS;
-            conv_finish_rows(master, Party{shared.tiles + Tl::UNITS * Tl::BYTES + party * Party::BYTES, row0 + party * Party::ROWS, column0}, factors, biases, from, out, p);
+            conv_finish_rows(master, Party{shared.tiles + Tl::UNITS * Tl::BYTES + party * Party::BYTES, row0 + party * Party::ROWS, column0}, factors, biases, from, out, p, raised);
         }
         if ((threadIdx.x & 31) == 0) barrier_arrive(scales.ends_barrier(true, ends.slot));
     }
     // The blocks of a cluster stay until all have read.
     if constexpr (Tl::GROUPS == 1)
         if (walk.ranks > 1) cluster_arrive(), cluster_wait();
+    return unsuited;
 }
 
-// What does not suit the planes, by the first 256 threads.
-WW_INLINE void conv_otherwise(unsigned char *dynamic, const ConvSource &from, const ConvOut &out, const ConvSplit &p) {
-    if (!from.x || from.residual || out.planes)
-        conv_scan<256>(from, out, p);
-    else
-        conv_chain((float *)dynamic, from.x, from.w, from.bias, out.d, out.p0, out.p1, p.own);
+// What does not suit the planes, by the threads that multiply.
+template <class Tl> WW_INLINE void conv_otherwise(unsigned char *dynamic, const ConvSource &from, const ConvOut &out, const ConvSplit &p) {
+    if constexpr (Tl::GROUPS == 1) {
+        conv_scan<128, true>(from, out, p);
+    } else {
+        // Others may still multiply what lies where the chains have their tiles.
+        asm volatile("bar.sync 2, %0;" ::"n"(Tl::GROUPS * 128) : "memory");
+        if (threadIdx.x >= 256) return;
+        if (!from.x || from.residual || out.planes)
+            conv_scan<256, false>(from, out, p);
+        else
+            conv_chain((float *)dynamic, from.x, from.w, from.bias, out.d, out.p0, out.p1, p.own);
+    }
 }
 
 template <class Tl> WW_INLINE void conv_split(const TensorMap &map_x, const TensorMap &map_w, const ConvSource &from, const ConvOut &out, const ConvSplit &p) {
@@ -122,18 +134,13 @@ template <class Tl> WW_INLINE void conv_split(const TensorMap &map_x, const Tens
     __syncthreads();
     grid_wait();
     grid_release();
-    const bool unsuited = conv_unsuited(from.range_x, from.range_w, p);
-    unsigned char *const aligned = dynamic + (shared.tiles - shared_address(dynamic));
-    if (Tl::GROUPS == 1 && unsuited) {
-        conv_otherwise(aligned, from, out, p);
-    } else if (threadIdx.x >= Tl::THREADS - 128) {
+    if (threadIdx.x >= Tl::THREADS - 128) {
         if constexpr (Tl::GROUPS == 1)
             asm volatile("setmaxnreg.dec.sync.aligned.u32 64;");
         else
             asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
-        if (unsuited) return;
         if (threadIdx.x >= Tl::THREADS - 96)
-            conv_bring_scales(scales, from.scales, from.exponents, from.bias, p.conv);
+            conv_bring_scales(scales, from, p);
         else if (threadIdx.x == Tl::THREADS - 128)
             ConvBringer<Tl>{&map_x, &map_w, shared, p.conv}.run();
     } else {
@@ -143,10 +150,7 @@ template <class Tl> WW_INLINE void conv_split(const TensorMap &map_x, const Tens
             asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
         else
             asm volatile("setmaxnreg.inc.sync.aligned.u32 192;");
-        if (!unsuited)
-            conv_multiply<Tl>(scales, from, out, shared, p);
-        else if (threadIdx.x < 256)
-            conv_otherwise(aligned, from, out, p);
+        if (conv_multiply<Tl>(scales, from, out, shared, p)) conv_otherwise<Tl>(dynamic + (shared.tiles - shared_address(dynamic)), from, out, p);
     }
 }
 

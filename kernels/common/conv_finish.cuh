@@ -151,8 +151,8 @@ WW_INLINE int conv_exponent(unsigned most, bool finite, unsigned &range) {
     return e;
 }
 
-// Results as planes. Unlike those of conv_planes.cu they hold what is not finite, in the high one.
-template <int R, int ROWS> WW_INLINE void conv_planes(float (&v)[R], const ConvParty<ROWS> &party, const ConvOut &out, const ConvSplit &p) {
+// Results as planes; `raised` is what this warp has raised the range to. Unlike those of conv_planes.cu they hold what is not finite, in the high one.
+template <int R, int ROWS> WW_INLINE void conv_planes(float (&v)[R], const ConvParty<ROWS> &party, const ConvOut &out, const ConvSplit &p, unsigned &raised) {
     const unsigned lane = threadIdx.x & 31, row = lane >> 2, column = party.column0 + (lane & 3) * 2;
     if (party.column0 + CONV_CHANNELS > p.conv.group_out) {
 #pragma unroll
@@ -181,7 +181,9 @@ template <int R, int ROWS> WW_INLINE void conv_planes(float (&v)[R], const ConvP
 #pragma unroll
         for (int i = 0; i < R / 4; ++i) split_two(v[i * 4 + h * 2] * scale, v[i * 4 + h * 2 + 1] * scale, words[0][i * 2 + h], words[1][i * 2 + h]);
     }
-    raise_range(out.range, Range::EXPONENT, p.epoch_d, range);
+    range = __reduce_max_sync(0xffffffffu, range);
+    if (range > raised && lane == 0) Range::raise(out.range, Range::EXPONENT, p.epoch_d, range);
+    raised = max(raised, range);
 #pragma unroll
     for (unsigned plane = 0; plane < 2; ++plane) {
         __syncwarp();
@@ -198,7 +200,7 @@ template <int R, int ROWS> WW_INLINE void conv_planes(float (&v)[R], const ConvP
 
 // A party's sums, R a thread. Activations from ACT_SIGMOID on do not go with planes.
 template <int R, int ROWS>
-WW_INLINE void conv_finish_rows(float (&v)[R], const ConvParty<ROWS> &party, const float *factors, const float *biases, const ConvSource &from, const ConvOut &out, const ConvSplit &p) {
+WW_INLINE void conv_finish_rows(float (&v)[R], const ConvParty<ROWS> &party, const float *factors, const float *biases, const ConvSource &from, const ConvOut &out, const ConvSplit &p, unsigned &raised) {
     const unsigned column = (threadIdx.x & 3) * 2;
 #pragma unroll
     for (int i = 0; i < R; i += 4) {
@@ -217,13 +219,13 @@ WW_INLINE void conv_finish_rows(float (&v)[R], const ConvParty<ROWS> &party, con
     if (out.d) conv_floats(v, party, out, p.conv);
     if (out.planes) {
         party.sync();
-        conv_planes(v, party, out, p);
+        conv_planes(v, party, out, p, raised);
     }
 }
 
 // Adds up what the blocks of a cluster have of a tile, in the order of their ranks; whether this warp is one that has the
 // sum then. It takes the place of tiles, which the blocks no longer need.
-template <class Tl> WW_INLINE bool conv_gather(float (&v)[Tl::R], unsigned room, const ConvWalk &walk) {
+template <class Tl> WW_INLINE bool conv_gather(float (&v)[Tl::R], unsigned room, const ConvWalk<Tl> &walk) {
     constexpr unsigned THREADS = Tl::GROUPS * 128;
     const unsigned at = room + threadIdx.x * 16;
     asm volatile("bar.sync 3, %0;" ::"n"(THREADS) : "memory");

@@ -6,7 +6,8 @@
 //
 // Of up to eight channels whose kernel is up to eight wide, a window's line takes the place of a pixel: eight pixels of
 // eight channels side by side, of which 64 "channels" a kernel's line is one tap. Windows overlap in the planes [hi,
-// lo][image][line][pixel with padding][8], and all of a line have one scale.
+// lo][image][line][pixel with padding][8], and all of a line have one scale. Of up to four channels whose windows start at every
+// other line, or every fourth and so on, two lines lie in one, as eight channels, and padding above and below is there too.
 //
 // A value below 2^-30 of the largest that its scale was made for ("tiny") may have lost digits. That is harmless where the
 // same 64 channels hold a large product for every filter, which is certain if those channels that are not large (2^-8 of the

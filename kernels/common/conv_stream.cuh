@@ -33,6 +33,8 @@ struct ConvShared {
 template <class Tl> struct ConvScales {
     static constexpr unsigned BLOCKS = 4, TILES = 2;
     float rows[BLOCKS][Tl::BM], factors[TILES][Tl::BN], biases[TILES][Tl::BN];
+    // Whether the operands do not suit the planes; as known as factors and biases are.
+    unsigned unsuited;
     // Full, then empty.
     unsigned long long rows_barriers[2][BLOCKS], ends_barriers[2][TILES];
 
@@ -96,15 +98,18 @@ struct ConvSteps {
     }
 };
 
-// Output tiles in the order in which blocks take them: all filters of some pixels, then the next pixels. The blocks of a
-// cluster share a tile, each with a part of k, and take one only.
-struct ConvWalk {
+// Output tiles in the order in which blocks take them: all filters of some pixels, then the next pixels. With one group, the
+// blocks of a cluster may share a tile, each with a part of k; they take one only.
+template <class Tl> struct ConvWalk {
     unsigned tiles_n, total, rank, ranks, first, step, begin, end;
-    WW_INLINE ConvWalk(const Conv &p, unsigned bm, unsigned bn)
-        : tiles_n((p.group_out + bn - 1) / bn), total((p.pixels + bm - 1) / bm * tiles_n), rank(cluster_rank()), ranks(cluster_ranks()) {
-        const unsigned blocks = conv_blocks(p.group_in) * conv_taps(p), each = blocks / ranks, rest = blocks - each * ranks;
-        first = blockIdx.x / ranks, step = gridDim.x / ranks;
-        begin = rank * each + min(rank, rest), end = begin + each + (rank < rest);
+    WW_INLINE ConvWalk(const Conv &p) : tiles_n((p.group_out + Tl::BN - 1) / Tl::BN), total((p.pixels + Tl::BM - 1) / Tl::BM * tiles_n) {
+        const unsigned blocks = conv_blocks(p.group_in) * conv_taps(p);
+        rank = 0, ranks = 1, first = blockIdx.x, step = gridDim.x, begin = 0, end = blocks;
+        if constexpr (Tl::GROUPS == 1) {
+            rank = cluster_rank(), ranks = cluster_ranks(), first /= ranks, step /= ranks;
+            const unsigned each = blocks / ranks, rest = blocks - each * ranks;
+            begin = rank * each + min(rank, rest), end = begin + each + (rank < rest);
+        }
     }
 };
 
@@ -136,7 +141,7 @@ template <class Tl> struct ConvBringer {
     }
 
     WW_INLINE void run() {
-        const ConvWalk walk(p, Tl::BM, Tl::BN);
+        const ConvWalk<Tl> walk(p);
         for (unsigned tile = walk.first; tile < walk.total; tile += walk.step) {
             const ConvPixel first(tile / walk.tiles_n * Tl::BM, p);
             const unsigned column = tile % walk.tiles_n * Tl::BN;
@@ -150,63 +155,82 @@ template <class Tl> struct ConvBringer {
     }
 };
 
-// The scales of rows `row` and row + STEP, for one block after the other.
-template <unsigned STEP> struct RowScales {
-    ConvPixel pixel[2];
+// The scales of rows `row`, row + STEP, and so on, COUNT of them, for one block after the other.
+template <unsigned STEP, unsigned COUNT> struct RowScales {
+    int image[COUNT], first[COUNT][3];
     ConvSteps steps;
     const float *from;
     long long all;
 
     WW_INLINE RowScales(const float *scales, unsigned row, unsigned block, const Conv &p)
-        : pixel{ConvPixel(row, p), ConvPixel(row + STEP, p)}, steps(p, block), from(scales), all((long long)p.images * p.in[0] * p.in[1] * p.in[2]) {
+        : steps(p, block), from(scales), all((long long)p.images * p.in[0] * p.in[1] * p.in[2]) {
 #pragma unroll
-        for (int i = 0; i < 2; ++i)
-            if (row + i * STEP >= p.pixels) pixel[i].at[2] = -(1 << 30);
+        for (unsigned i = 0; i < COUNT; ++i) {
+            const ConvPixel pixel(row + i * STEP, p);
+            image[i] = pixel.image, first[i][0] = pixel.at[0], first[i][1] = pixel.at[1];
+            first[i][2] = row + i * STEP < p.pixels ? pixel.at[2] : -(1 << 30);
+        }
     }
 
     // Those of the next block; padding has none. As instructions that stay here, ahead of their use.
-    WW_INLINE void next(float (&scale)[2], const Conv &p) {
+    WW_INLINE void next(float (&scale)[COUNT], const Conv &p) {
         const float *const part = from + steps.part * all;
 #pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            const int d = pixel[i].at[0] + (int)(steps.tap[0] * p.dilation[0]), h = pixel[i].at[1] + (int)(steps.tap[1] * p.dilation[1]);
-            const int w = pixel[i].at[2] + (int)(steps.tap[2] * p.dilation[2]);
+        for (unsigned i = 0; i < COUNT; ++i) {
+            const int d = first[i][0] + (int)(steps.tap[0] * p.dilation[0]), h = first[i][1] + (int)(steps.tap[1] * p.dilation[1]);
+            const int w = first[i][2] + (int)(steps.tap[2] * p.dilation[2]);
             const bool in = (unsigned)d < p.in[0] & (unsigned)h < p.in[1] & (unsigned)w < p.in[2];
-            const int at = ((pixel[i].image * (int)p.in[0] + d) * (int)p.in[1] + h) * (int)p.in[2] + w;
+            const int at = ((image[i] * (int)p.in[0] + d) * (int)p.in[1] + h) * (int)p.in[2] + w;
             asm volatile("{\n.reg .pred in;\nsetp.ne.u32 in, %2, 0;\nmov.f32 %0, 0f00000000;\n@in ld.global.f32 %0, [%1];\n}" : "=f"(scale[i]) : "l"(part + at), "r"((unsigned)in) : "memory");
         }
         steps.advance(p);
     }
 };
 
+// Has a tile's rows of the residual in the second cache before they are read.
+template <class Tl> WW_INLINE void conv_await_residual(const unsigned short *residual, unsigned thread, unsigned row0, unsigned column0, const ConvSplit &p) {
+#pragma unroll
+    for (unsigned i = thread; i < Tl::BM * 2; i += 96) {
+        const unsigned at = row0 + (i >> 1);
+        const unsigned long long row = (unsigned long long)(i & 1) * p.conv.pixels + at;
+        if (at < p.conv.pixels) asm volatile("prefetch.global.L2 [%0];" ::"l"(residual + row * p.pitch_d + column0) : "memory");
+    }
+}
+
 // The three warps that bring scales.
-template <class Tl> WW_INLINE void conv_bring_scales(ConvScales<Tl> &to, const float *scales, const int *exponents, const float *bias, const Conv &p) {
-    constexpr unsigned COUNT = 96;
-    const ConvWalk walk(p, Tl::BM, Tl::BN);
+template <class Tl> WW_INLINE void conv_bring_scales(ConvScales<Tl> &to, const ConvSource &from, const ConvSplit &all) {
+    constexpr unsigned COUNT = 96, EACH = (Tl::BM + COUNT - 1) / COUNT;
+    const Conv &p = all.conv;
+    const ConvWalk<Tl> walk(p);
     const unsigned thread = threadIdx.x - (Tl::THREADS - COUNT);
     const bool first = (threadIdx.x & 31) == 0;
     Ring<ConvScales<Tl>::BLOCKS> ring;
     Ring<ConvScales<Tl>::TILES> ends;
     for (unsigned tile = walk.first; tile < walk.total; tile += walk.step, ends.step()) {
-        RowScales<COUNT> rows(scales, tile / walk.tiles_n * Tl::BM + thread, walk.begin, p);
-        float now[2], coming[2];
+        const unsigned row0 = tile / walk.tiles_n * Tl::BM, column0 = tile % walk.tiles_n * Tl::BN;
+        RowScales<COUNT, EACH> rows(from.scales, row0 + thread, walk.begin, p);
+        float now[EACH], coming[EACH];
         rows.next(coming, p);
         barrier_wait(to.ends_barrier(true, ends.slot), ends.phase ^ 1);
         for (unsigned i = thread; i < Tl::BN; i += COUNT) {
-            const unsigned c = tile % walk.tiles_n * Tl::BN + i;
+            const unsigned c = column0 + i;
             const bool there = c < p.group_out;
-            to.factors[ends.slot][i] = there ? power_of_two(exponents[c]) : 0.0f;
-            to.biases[ends.slot][i] = there && bias ? bias[c] : -0.0f;
+            to.factors[ends.slot][i] = there ? power_of_two(from.exponents[c]) : 0.0f;
+            to.biases[ends.slot][i] = there && from.bias ? from.bias[c] : -0.0f;
         }
+        if (thread == 0 && tile == walk.first) to.unsuited = conv_unsuited(from.range_x, from.range_w, all);
         __syncwarp();
         if (first) barrier_arrive(to.ends_barrier(false, ends.slot));
+        if (from.residual) conv_await_residual<Tl>(from.residual, thread, row0, column0, all);
 #pragma unroll 1
         for (unsigned b = walk.begin; b < walk.end; ++b) {
-            now[0] = coming[0], now[1] = coming[1];
+#pragma unroll
+            for (unsigned i = 0; i < EACH; ++i) now[i] = coming[i];
             if (b + 1 < walk.end) rows.next(coming, p);
             barrier_wait(to.rows_barrier(true, ring.slot), ring.phase ^ 1);
-            if (thread < Tl::BM) to.rows[ring.slot][thread] = now[0];
-            if (thread + COUNT < Tl::BM) to.rows[ring.slot][thread + COUNT] = now[1];
+#pragma unroll
+            for (unsigned i = 0; i < EACH; ++i)
+                if (thread + i * COUNT < Tl::BM) to.rows[ring.slot][thread + i * COUNT] = now[i];
             __syncwarp();
             if (first) barrier_arrive(to.rows_barrier(false, ring.slot));
             ring.step();

@@ -39,17 +39,17 @@ struct Tile {
 static THREE_PRODUCTS: [Tile; 3] = [
     Tile { name: "split_192x64", pixels: 192, filters: 64, planes: 2, units: 3, resident: 1, ranks: 1, staged: 136, times: (0.88, 1.8) },
     Tile { name: "split_128x64", pixels: 128, filters: 64, planes: 2, units: 4, resident: 1, ranks: 1, staged: 136, times: (0.57, 1.8) },
-    Tile { name: "split_64x64", pixels: 64, filters: 64, planes: 2, units: 3, resident: 2, ranks: 8, staged: 160, times: (0.40, 1.5) },
+    Tile { name: "split_64x64", pixels: 64, filters: 64, planes: 2, units: 3, resident: 2, ranks: 8, staged: 160, times: (0.38, 1.5) },
 ];
 #[rustfmt::skip]
 static ONE_PRODUCT: [Tile; 3] = [
     Tile { name: "half_192x64", pixels: 192, filters: 64, planes: 1, units: 6, resident: 1, ranks: 1, staged: 136, times: (0.41, 1.5) },
     Tile { name: "half_128x64", pixels: 128, filters: 64, planes: 1, units: 8, resident: 1, ranks: 1, staged: 136, times: (0.30, 1.3) },
-    Tile { name: "half_64x64", pixels: 64, filters: 64, planes: 1, units: 6, resident: 2, ranks: 8, staged: 160, times: (0.21, 1.1) },
+    Tile { name: "half_64x64", pixels: 64, filters: 64, planes: 1, units: 6, resident: 2, ranks: 8, staged: 160, times: (0.20, 1.1) },
 ];
 
-/// Microseconds in which the blocks of a cluster add up their sums.
-const GATHERING: f64 = 0.8;
+/// Clusters of that many blocks, and the microseconds in which they add up their sums.
+const CLUSTERS: [(usize, f64); 4] = [(1, 0.0), (2, 1.1), (4, 1.9), (8, 3.5)];
 /// Channels of a pixel in planes are multiples of this.
 const PIXEL: usize = 8;
 /// Channels of a block.
@@ -77,25 +77,14 @@ impl Tile {
         (self.pixels / 64 + 1) as u32 * 128
     }
 
-    /// Microseconds for that many tiles of `blocks` blocks of k, a tile being shared by `ranks` blocks of threads.
-    fn time(&self, tiles: usize, blocks: usize, ranks: usize, multiprocessors: usize) -> f64 {
-        let waves = (tiles * ranks).div_ceil(multiprocessors);
-        let gathering = if ranks > 1 { GATHERING } else { 0.0 };
-        waves as f64 * self.times.0 * blocks.div_ceil(ranks) as f64
-            + waves.div_ceil(self.resident) as f64 * self.times.1
-            + gathering
-    }
-
-    /// The fastest number of blocks of threads for a tile, and the microseconds.
+    /// How many blocks of threads best share the `blocks` blocks of k of that many tiles, and the microseconds.
     fn shared_by(&self, tiles: usize, blocks: usize, multiprocessors: usize) -> (usize, f64) {
-        let fits = |ranks: &usize| {
-            *ranks == 1
-                || *ranks <= self.ranks.min(blocks) && tiles * ranks <= self.resident * multiprocessors
-        };
-        let timed = [1, 2, 4, 8]
-            .into_iter()
-            .filter(fits)
-            .map(|ranks| (ranks, self.time(tiles, blocks, ranks, multiprocessors)));
+        let most = self.ranks.min(blocks).min(multiprocessors / tiles.max(1)).max(1);
+        let timed = CLUSTERS.into_iter().filter(|(ranks, _)| *ranks <= most).map(|(ranks, gathering)| {
+            let waves = (tiles * ranks).div_ceil(multiprocessors);
+            let ends = waves.div_ceil(self.resident) as f64 * self.times.1;
+            (ranks, waves as f64 * self.times.0 * blocks.div_ceil(ranks) as f64 + ends + gathering)
+        });
         timed.min_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or((1, f64::INFINITY))
     }
 
@@ -195,20 +184,35 @@ struct Lines {
     /// Pixels with all padding.
     padded: usize,
     stride: usize,
+    /// Lines of an image in the planes.
+    count: usize,
+    /// Whether each holds two lines of the image, of half as many channels.
+    paired: bool,
 }
 
 impl Lines {
     /// The problem as the planes hold it; `None` where it has not few channels.
     fn of(problem: &Problem) -> Option<(Problem, Lines)> {
-        let width = problem.axes[2];
+        let [depth, height, width] = problem.axes;
         if problem.group_in > LINE || width.kernel > LINE || width.dilation > 1 {
             return None;
         }
         let padded = (width.begin + width.input).max((width.output - 1) * width.stride + LINE);
-        let lines = Lines { padded: padded.next_multiple_of(width.stride), stride: width.stride };
         let windows = WindowAxis { input: width.output, kernel: 1, stride: 1, begin: 0, end: 0, ..width };
-        let [depth, height, _] = problem.axes;
-        Some((Problem { group_in: CHANNELS, axes: [depth, height, windows], ..*problem }, lines))
+        let flat = depth.input == 1 && depth.output == 1 && depth.kernel == 1 && depth.begin == 0;
+        let even = height.stride.is_multiple_of(2) && height.dilation == 1 && height.kernel > 1;
+        let paired = flat && even && 2 * problem.group_in <= LINE;
+        let (rows, count) = match paired {
+            false => (height, depth.input * height.input),
+            true => {
+                let (kernel, stride) = (height.kernel.div_ceil(2), height.stride / 2);
+                let input = (height.output - 1) * stride + kernel;
+                (WindowAxis { input, kernel, stride, begin: 0, end: 0, ..height }, input)
+            }
+        };
+        let padded = padded.next_multiple_of(width.stride);
+        let lines = Lines { padded, stride: width.stride, count, paired };
+        Some((Problem { group_in: CHANNELS, axes: [depth, rows, windows], ..*problem }, lines))
     }
 }
 
@@ -228,13 +232,15 @@ impl Side {
 
     /// An input of few channels, line by line.
     fn lines(problem: &Problem, lines: &Lines, hi_only: bool) -> Side {
-        let Problem { group_in: channels, axes: [depth, height, width], .. } = *problem;
-        let count = problem.images * depth.input * height.input;
-        let sizes = [count, channels << 32 | width.input, width.begin, lines.padded, width.output];
+        let Problem { images, group_in: channels, axes: [_, height, width], .. } = *problem;
+        let count = images * lines.count;
+        let above = if lines.paired { height.begin << 1 | 1 } else { 0 };
+        let sizes =
+            [count, channels << 32 | width.input, width.begin << 32 | above, lines.padded, width.output];
         Side {
             plane: count * lines.padded * LINE,
             scales: count * width.output,
-            elements: count * width.input * channels,
+            elements: images * problem.slid() * channels,
             blocks: count,
             hi_only,
             key: key("conv lines", sizes, hi_only),
@@ -242,16 +248,16 @@ impl Side {
     }
 
     /// The weights of a problem, and of the problem as the planes hold it.
-    fn weights(own: &Problem, seen: &Problem, lined: bool, hi_only: bool) -> Side {
+    fn weights(own: &Problem, seen: &Problem, lines: Option<Lines>, hi_only: bool) -> Side {
         let Problem { group_in: channels, group_out: filters, .. } = *own;
-        let kernel = if lined { own.axes[2].kernel } else { 0 };
+        let lined = lines.map_or(0, |lines| own.axes[2].kernel << 1 | usize::from(lines.paired));
         Side {
             plane: filters * seen.taps() * seen.channel_parts() * CHANNELS,
             scales: filters,
             elements: filters * own.taps() * channels,
             blocks: filters,
             hi_only,
-            key: key("conv weights", [filters, channels, own.taps(), kernel, 0], hi_only),
+            key: key("conv weights", [filters, channels, own.taps(), lined, 0], hi_only),
         }
     }
 }
@@ -317,7 +323,7 @@ fn plan_of(
         Some(lines) => Side::lines(problem, lines, !highest),
         None => Side::pixels(problem.images, problem.group_in, problem.slid(), !highest),
     };
-    let w = Side::weights(problem, &seen, lines.is_some(), !highest);
+    let w = Side::weights(problem, &seen, lines, !highest);
     Some(Plan { tile, ranks, axes, own: *problem, seen, lines, x, w, time })
 }
 
@@ -346,7 +352,7 @@ impl Plan {
     fn images(&self, ptr: DevicePtr) -> Images {
         let channels = self.seen.group_in.next_multiple_of(PIXEL);
         let (pixel, line) = match self.lines {
-            Some(Lines { padded, stride }) => (LINE * stride, LINE * padded),
+            Some(Lines { padded, stride, .. }) => (LINE * stride, LINE * padded),
             None => (channels, channels * self.seen.axes[2].input),
         };
         Images {
@@ -377,8 +383,12 @@ impl Plan {
 
     /// `struct ConvPlanes`.
     fn planes_words(&self, blocks_x: usize, epochs: [u32; 2]) -> Vec<u32> {
-        let Problem { images, group_in: channels, group_out: filters, axes: [.., width], .. } = self.own;
+        let Problem { images, group_in: channels, group_out: filters, axes: [_, height, width], .. } =
+            self.own;
         let padded = self.lines.map_or(0, |lines| lines.padded);
+        let count = self.lines.map_or(0, |lines| lines.count);
+        let pairs =
+            if self.lines.is_some_and(|lines| lines.paired) { [height.input, height.begin] } else { [0; 2] };
         let sizes = [
             images,
             channels,
@@ -392,6 +402,7 @@ impl Plan {
         words.push(if self.x.hi_only { HI_ONLY } else { 0 });
         words.extend(epochs);
         words.extend([width.input, width.begin, padded, width.output, width.kernel].map(|size| size as u32));
+        words.extend([count, pairs[0], pairs[1]].map(|size| size as u32));
         words
     }
 

@@ -122,7 +122,7 @@ fn words_fill_the_kernels_structs_and_tiles_the_shared_memory() {
         assert_eq!(words[words.len() - 4..], [9, 1, 5, 104]);
         let words = plan.planes_words(7, [9, 1]);
         assert_eq!(last("conv_f32_planes"), Parameter::Block(words.len() * 4));
-        assert_eq!(words, [2, 72, 81, 72, 100, 9, 7, hi_only, 9, 1, 9, 1, 0, 9, 3]);
+        assert_eq!(words, [2, 72, 81, 72, 100, 9, 7, hi_only, 9, 1, 9, 1, 0, 9, 3, 0, 0, 0]);
         assert_eq!((plan.x.blocks, plan.w.blocks), (2 * 2 * 2, 100));
         assert_eq!((plan.x.plane, plan.w.plane), (2 * 81 * 72, 100 * 9 * 128));
         assert_eq!((plan.x.scales, plan.w.scales), (2 * 2 * 81, 100));
@@ -137,9 +137,9 @@ fn words_fill_the_kernels_structs_and_tiles_the_shared_memory() {
 
 #[test]
 fn few_channels_are_taken_line_by_line() {
-    let first = square(32, [3, 64], 224, 7, 2);
+    let first = square(32, [6, 64], 224, 7, 2);
     let plan = plan(&first, &H200, Precision::Highest).unwrap();
-    assert_eq!(plan.lines, Some(Lines { padded: 230, stride: 2 }));
+    assert_eq!(plan.lines, Some(Lines { padded: 230, stride: 2, count: 224, paired: false }));
     assert_eq!((plan.seen.taps(), plan.seen.slid(), plan.seen.windows()), (7, 224 * 112, 112 * 112));
     let images = plan.images(DevicePtr(256));
     assert_eq!((images.channels, images.pixel, images.line, images.images), (64, 16, 8 * 230, 64));
@@ -147,13 +147,46 @@ fn few_channels_are_taken_line_by_line() {
     assert_eq!(images.axes[1], ImageAxis { size: 224, lower: -3, upper: -4, step: 2 });
     assert_eq!((plan.x.blocks, plan.x.plane), (32 * 224, 32 * 224 * 230 * 8));
     assert_eq!((plan.x.scales, plan.w.plane), (32 * 224 * 112, 64 * 7 * 64));
-    assert_eq!(plan.planes_words(5, [1, 2])[10..], [224, 3, 230, 112, 7]);
+    assert_eq!(plan.planes_words(5, [1, 2])[10..], [224, 3, 230, 112, 7, 224, 0, 0]);
     // Windows that reach beyond the padding end in zeros of the planes.
     let padded = |problem: Problem| Lines::of(&problem).map(|(_, lines)| lines.padded);
     assert_eq!(padded(square(1, [8, 8], 16, 1, 1)), Some(23));
     assert_eq!(padded(square(1, [8, 8], 16, 5, 3)), Some(24));
     assert_eq!(padded(square(1, [9, 8], 16, 1, 1)), None);
     assert_eq!(padded(square(1, [8, 8], 16, 9, 1)), None);
+}
+
+#[test]
+fn two_lines_of_four_channels_lie_in_one() {
+    let first = square(32, [3, 64], 224, 7, 2);
+    let plan = plan(&first, &H200, Precision::Highest).unwrap();
+    // Pairs from line -3 on, the last window's four.
+    assert_eq!(plan.lines, Some(Lines { padded: 230, stride: 2, count: 115, paired: true }));
+    assert_eq!((plan.seen.taps(), plan.seen.slid(), plan.seen.windows()), (4, 115 * 112, 112 * 112));
+    let images = plan.images(DevicePtr(256));
+    assert_eq!(images.axes[1], ImageAxis { size: 115, lower: 0, upper: -3, step: 1 });
+    assert_eq!((plan.x.blocks, plan.x.plane), (32 * 115, 32 * 115 * 230 * 8));
+    assert_eq!((plan.x.scales, plan.w.plane), (32 * 115 * 112, 64 * 4 * 64));
+    assert_eq!(plan.planes_words(5, [1, 2])[10..], [224, 3, 230, 112, 7, 115, 224, 3]);
+    let paired = |problem: Problem| Lines::of(&problem).map(|(_, lines)| lines.paired);
+    assert_eq!(paired(square(1, [4, 8], 16, 2, 4)), Some(true));
+    assert_eq!(paired(square(1, [4, 8], 16, 3, 1)), Some(false));
+    assert_eq!(paired(square(1, [5, 8], 16, 3, 2)), Some(false));
+    assert_eq!(paired(square(1, [4, 8], 16, 1, 2)), Some(false));
+}
+
+#[test]
+fn clusters_share_the_tiles_of_small_images() {
+    let shared = |problem: Problem| {
+        let plan = plan(&problem, &H200, Precision::Highest).unwrap();
+        (plan.tile.name, plan.ranks, plan.blocks(&H200))
+    };
+    assert_eq!(shared(square(1, [512, 512], 7, 3, 1)), ("split_64x64", 8, 64));
+    assert_eq!(shared(square(1, [256, 256], 14, 3, 1)), ("split_64x64", 4, 64));
+    assert_eq!(shared(square(1, [128, 128], 28, 3, 1)), ("split_64x64", 4, 104));
+    assert_eq!(shared(square(1, [64, 64], 56, 3, 1)), ("split_64x64", 2, 98));
+    assert_eq!(shared(square(1, [256, 1024], 14, 1, 1)), ("split_64x64", 1, 64));
+    assert_eq!(shared(square(32, [512, 512], 7, 3, 1)), ("split_128x64", 1, 104));
 }
 
 #[test]
