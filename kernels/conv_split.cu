@@ -132,11 +132,11 @@ template <class Tl> WW_INLINE void conv_split(const TensorMap &map_x, const Tens
         prefetch_map(&map_w);
     }
     __syncthreads();
-    grid_wait();
     grid_release();
+    // Whoever reads or writes what launches ahead did, waits for them first.
     if (threadIdx.x >= Tl::THREADS - 128) {
         if constexpr (Tl::GROUPS == 1)
-            asm volatile("setmaxnreg.dec.sync.aligned.u32 64;");
+            asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
         else
             asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
         if (threadIdx.x >= Tl::THREADS - 96)
@@ -149,7 +149,8 @@ template <class Tl> WW_INLINE void conv_split(const TensorMap &map_x, const Tens
         else if constexpr (Tl::GROUPS == 2)
             asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
         else
-            asm volatile("setmaxnreg.inc.sync.aligned.u32 192;");
+            asm volatile("setmaxnreg.inc.sync.aligned.u32 184;");
+        grid_wait();
         if (conv_multiply<Tl>(scales, from, out, shared, p)) conv_otherwise<Tl>(dynamic + (shared.tiles - shared_address(dynamic)), from, out, p);
     }
 }

@@ -142,8 +142,9 @@ template <class Tl> struct ConvBringer {
 
     WW_INLINE void run() {
         const ConvWalk<Tl> walk(p);
+        ConvPixel first(walk.first / walk.tiles_n * Tl::BM, p);
+        grid_wait();
         for (unsigned tile = walk.first; tile < walk.total; tile += walk.step) {
-            const ConvPixel first(tile / walk.tiles_n * Tl::BM, p);
             const unsigned column = tile % walk.tiles_n * Tl::BN;
             ConvSteps steps(p, walk.begin);
 #pragma unroll 1
@@ -151,6 +152,7 @@ template <class Tl> struct ConvBringer {
                 bring(first, steps, b * CONV_CHANNELS, column);
                 steps.advance(p);
             }
+            first = ConvPixel((tile + walk.step) / walk.tiles_n * Tl::BM, p);
         }
     }
 };
@@ -209,6 +211,7 @@ template <class Tl> WW_INLINE void conv_bring_scales(ConvScales<Tl> &to, const C
     for (unsigned tile = walk.first; tile < walk.total; tile += walk.step, ends.step()) {
         const unsigned row0 = tile / walk.tiles_n * Tl::BM, column0 = tile % walk.tiles_n * Tl::BN;
         RowScales<COUNT, EACH> rows(from.scales, row0 + thread, walk.begin, p);
+        if (tile == walk.first) grid_wait();
         float now[EACH], coming[EACH];
         rows.next(coming, p);
         barrier_wait(to.ends_barrier(true, ends.slot), ends.phase ^ 1);
