@@ -127,7 +127,7 @@ impl Layer {
             residual: residual.map(Planar::located),
             y: output.planar.map(Planar::renewed),
         };
-        let setting = Setting { aligned: [true, y.0 % 16 == 0], ..self.setting };
+        let setting = Setting { aligned: [true, y.0.is_multiple_of(16)], ..self.setting };
         let parameters: [Arg; 2] = self.activation.arguments(crate::DType::F32);
         multiply(&self.plan, launcher, &setting, (at, through), &maps, parameters, true)?;
         Ok(true)
