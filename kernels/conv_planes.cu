@@ -1,6 +1,6 @@
 // levels: sm_90a
 // Prepares float32 operands of a convolution for products by float16 (common/conv_split.cuh). One launch for both, each with
-// its own blocks: 64 channels of 64 pixels of an image, one after the other, or a filter. x [images, channels, plane], w [filters, channels, taps].
+// its own blocks: 64 channels of 64 pixels of an image, or a filter. x [images, channels, plane], w [filters, channels, taps].
 // conv_f32_planes_lines is for few channels; there a block has a line of an image, or two. 256 threads, grid.x = the blocks of both.
 #include "common/hopper.cuh"
 #include "common/conv_split.cuh"
@@ -35,9 +35,9 @@ struct PixelTile {
 };
 
 // Eight channels of a pixel, scaled by 2^-e.
-template <bool HI_ONLY> WW_INLINE unsigned split_pixel(PixelTile &tile, const float (&v)[8], float scale, unsigned pixel, unsigned chunk, unsigned channels) {
+WW_INLINE unsigned split_pixel(PixelTile &tile, const float (&v)[8], float scale, unsigned pixel, unsigned chunk, unsigned channels) {
     float s[8];
-    unsigned count = 0, hi[4], lo[4];
+    unsigned count = 0;
     bool tiny = false;
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
@@ -45,56 +45,32 @@ template <bool HI_ONLY> WW_INLINE unsigned split_pixel(PixelTile &tile, const fl
         tiny |= is_tiny(s[i]);
         count += (unsigned)i < channels && is_small(s[i]);
     }
-#pragma unroll
-    for (int i = 0; i < 4; ++i) split_two(s[i * 2], s[i * 2 + 1], hi[i], lo[i]);
+    uint4 hi, lo;
+    split_two(s[0], s[1], hi.x, lo.x);
+    split_two(s[2], s[3], hi.y, lo.y);
+    split_two(s[4], s[5], hi.z, lo.z);
+    split_two(s[6], s[7], hi.w, lo.w);
     const unsigned at = chunk ^ (pixel & 7);
-    tile.chunks[0][pixel][at] = uint4{hi[0], hi[1], hi[2], hi[3]};
-    if (!HI_ONLY) tile.chunks[1][pixel][at] = uint4{lo[0], lo[1], lo[2], lo[3]};
+    tile.chunks[0][pixel][at] = hi;
+    tile.chunks[1][pixel][at] = lo;
     return count | (tiny ? 1u << 16 : 0u);
 }
 
-// 64 channels of 64 pixels: the first pixel, the image and the block of channels.
-struct PixelBlock {
-    unsigned first, image, part;
-    WW_INLINE PixelBlock(unsigned item, const ConvPlanes &p) {
-        const unsigned per_plane = (p.plane + 63) / 64, blocks = conv_blocks(p.channels), rest = item / per_plane;
-        first = (item - rest * per_plane) * 64, image = rest / blocks, part = rest - image * blocks;
-    }
-    WW_INLINE unsigned channels(const ConvPlanes &p) const {
-        const unsigned channel = part * CONV_CHANNELS + (threadIdx.x >> 5) * 8;
-        return channel < p.channels ? min(8u, p.channels - channel) : 0;
-    }
-    // A warp's eight channels of a lane's two pixels.
-    WW_INLINE void load(float (&v)[2][8], const float *x, const ConvPlanes &p) const {
-        const unsigned lane = threadIdx.x & 31, channel = part * CONV_CHANNELS + (threadIdx.x >> 5) * 8, count = channels(p);
-        const float *from = x + ((unsigned long long)image * p.channels + channel) * p.plane + first + lane;
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-            const bool there = first + lane + h * 32 < p.plane;
-#pragma unroll
-            for (int i = 0; i < 8; ++i) v[h][i] = there && (unsigned)i < count ? from[(unsigned long long)i * p.plane + h * 32] : 0.0f;
-        }
-    }
-};
-
-// What warp 0 finds of all pixels.
-struct PixelRange {
-    unsigned exponent = 0, tiny = 0, defect = 0;
-    WW_INLINE void add(int e, unsigned count) {
-        const unsigned small = count & 0xffff;
-        exponent = max(exponent, biased(e));
-        defect = max(defect, small);
-        if (count >> 16) tiny = max(tiny, small + 1);
-    }
-    WW_INLINE void raise(unsigned long long *range, unsigned epoch) const {
-        raise_range(range, Range::EXPONENT, epoch, exponent);
-        raise_range(range, Range::TINY, epoch, tiny);
-        raise_range(range, Range::DEFECT, epoch, defect);
-    }
-};
-
-template <bool HI_ONLY> WW_INLINE void split_pixels_of(PixelTile &tile, const float (&v)[2][8], const PixelBlock &at, const PlanesTarget &to, float *scales, const ConvPlanes &p, PixelRange &range) {
+WW_INLINE void split_pixels(const float *x, const PlanesTarget &to, float *scales, const ConvPlanes &p, unsigned block) {
+    __shared__ PixelTile tile;
     const unsigned tid = threadIdx.x, warp = tid >> 5, lane = tid & 31;
+    const unsigned per_plane = (p.plane + 63) / 64, blocks = conv_blocks(p.channels);
+    const unsigned rest = block / per_plane, first = (block - rest * per_plane) * 64, image = rest / blocks, part = rest - image * blocks;
+    const unsigned channel = part * CONV_CHANNELS + warp * 8, channels = channel < p.channels ? min(8u, p.channels - channel) : 0;
+    float v[2][8];
+    const float *from = x + ((unsigned long long)image * p.channels + channel) * p.plane + first + lane;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        const bool there = first + lane + h * 32 < p.plane;
+#pragma unroll
+        for (int i = 0; i < 8; ++i) v[h][i] = there && (unsigned)i < channels ? from[(unsigned long long)i * p.plane + h * 32] : 0.0f;
+    }
+    if (tid < 64) tile.counts[tid] = 0;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
         unsigned most = 0;
@@ -111,49 +87,40 @@ template <bool HI_ONLY> WW_INLINE void split_pixels_of(PixelTile &tile, const fl
         unsigned most = 0;
 #pragma unroll
         for (int w = 0; w < 8; ++w) most = max(most, tile.largest[w][pixel]);
-        const int e = max(split_exponent(most), CONV_LEAST), within = min(e, CONV_MOST);
+        int e = split_exponent(most);
+        e = max(e, CONV_LEAST);
         counts[h] = most != 0;
         exponent[h] = e <= CONV_MOST ? e : SPLIT_SPECIAL;
-        const unsigned found = split_pixel<HI_ONLY>(tile, v[h], power_of_two(-within), pixel, warp, at.channels(p));
+        e = min(e, CONV_MOST);
+        const unsigned found = split_pixel(tile, v[h], power_of_two(-e), pixel, warp, channels);
         if (found) atomicAdd(tile.counts + pixel, found);
-        if (warp == 0 && at.first + pixel < p.plane)
-            scales[((unsigned long long)at.part * p.images + at.image) * p.plane + at.first + pixel] = power_of_two(within);
+        if (warp == 0 && first + pixel < p.plane)
+            scales[((unsigned long long)part * p.images + image) * p.plane + first + pixel] = power_of_two(e);
     }
     __syncthreads();
+    const unsigned planes = p.flags & PLANES_HI_ONLY ? 1 : 2;
 #pragma unroll
-    for (unsigned i = 0; i < (HI_ONLY ? 2 : 4); ++i) {
-        const unsigned index = tid + i * 256, chunk = index & 7, pixel = index >> 3 & 63, plane = index >> 9, c = at.part * CONV_CHANNELS + chunk * 8;
-        if (at.first + pixel < p.plane && c < p.pitch) {
-            const unsigned long long row = ((unsigned long long)plane * p.images + at.image) * p.plane + at.first + pixel;
+    for (unsigned i = 0; i < 4; ++i) {
+        const unsigned index = tid + i * 256, chunk = index & 7, pixel = index >> 3 & 63, plane = index >> 9, c = part * CONV_CHANNELS + chunk * 8;
+        if (plane < planes && first + pixel < p.plane && c < p.pitch) {
+            const unsigned long long row = ((unsigned long long)plane * p.images + image) * p.plane + first + pixel;
             *(uint4 *)(to.planes + row * p.pitch + c) = tile.chunks[plane][pixel][chunk ^ (pixel & 7)];
         }
     }
     if (warp == 0) {
+        unsigned e = 0, tiny = 0, defect = 0;
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-            if (counts[h]) range.add(exponent[h], tile.counts[lane + h * 32]);
-            tile.counts[lane + h * 32] = 0;
+            const unsigned word = tile.counts[lane + h * 32], small = word & 0xffff;
+            if (!counts[h]) continue;
+            e = max(e, biased(exponent[h]));
+            defect = max(defect, small);
+            if (word >> 16) tiny = max(tiny, small + 1);
         }
+        raise_range(to.range, Range::EXPONENT, p.epoch_x, e);
+        raise_range(to.range, Range::TINY, p.epoch_x, tiny);
+        raise_range(to.range, Range::DEFECT, p.epoch_x, defect);
     }
-}
-
-// Brings the next pixels while it splits some.
-template <bool HI_ONLY> WW_INLINE void split_pixels(PixelTile &tile, const float *x, const PlanesTarget &to, float *scales, const ConvPlanes &p) {
-    const unsigned items = p.images * conv_blocks(p.channels) * ((p.plane + 63) / 64);
-    float v[2][8], next[2][8];
-    PixelRange range;
-    if (threadIdx.x < 64) tile.counts[threadIdx.x] = 0;
-    PixelBlock(blockIdx.x, p).load(v, x, p);
-#pragma unroll 1
-    for (unsigned item = blockIdx.x; item < items; item += p.blocks_x) {
-        const bool more = p.blocks_x < items - item;
-        if (more) PixelBlock(item + p.blocks_x, p).load(next, x, p);
-        split_pixels_of<HI_ONLY>(tile, v, PixelBlock(item, p), to, scales, p, range);
-        if (!more) break;
-#pragma unroll
-        for (int i = 0; i < 16; ++i) v[i >> 3][i & 7] = next[i >> 3][i & 7];
-    }
-    if (threadIdx.x < 32) range.raise(to.range, p.epoch_x);
 }
 
 // The largest of a block's magnitudes.
@@ -290,19 +257,15 @@ template <bool LINES> WW_INLINE void split_filter(const float *w, const PlanesTa
     extern "C" __global__ void __launch_bounds__(256, BLOCKS)                                                                 \
         NAME(const float *x, unsigned short *x_planes, float *x_scales, unsigned long long *x_range, const float *w,       \
              unsigned short *w_planes, int *w_exponents, unsigned long long *w_range, ConvPlanes p) {                      \
-        __shared__ PixelTile tile;                                                                                         \
-        const PlanesTarget to{x_planes, x_range};                                                                          \
         grid_wait();                                                                                                       \
         grid_release();                                                                                                    \
         if (blockIdx.x >= p.blocks_x)                                                                                      \
             split_filter<LINES>(w, PlanesTarget{w_planes, w_range}, w_exponents, p, blockIdx.x - p.blocks_x);              \
         else if (LINES)                                                                                                    \
-            split_line(x, to, x_scales, p, blockIdx.x);                                                                    \
-        else if (p.flags & PLANES_HI_ONLY)                                                                                 \
-            split_pixels<true>(tile, x, to, x_scales, p);                                                                  \
+            split_line(x, PlanesTarget{x_planes, x_range}, x_scales, p, blockIdx.x);                                       \
         else                                                                                                               \
-            split_pixels<false>(tile, x, to, x_scales, p);                                                                 \
+            split_pixels(x, PlanesTarget{x_planes, x_range}, x_scales, p, blockIdx.x);                                     \
     }
 
-CONV_PLANES(conv_f32_planes, false, 4)
+CONV_PLANES(conv_f32_planes, false, 6)
 CONV_PLANES(conv_f32_planes_lines, true, 8)

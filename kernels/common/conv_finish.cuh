@@ -151,6 +151,20 @@ WW_INLINE int conv_exponent(unsigned most, bool finite, unsigned &range) {
     return e;
 }
 
+// The largest magnitude below a limit, as bits, of a row of 64 channels that four lanes have; h as in the fragment's number.
+template <int R> WW_INLINE unsigned largest_of(const float (&v)[R], int h, unsigned limit) {
+    unsigned most = 0;
+#pragma unroll
+    for (int i = 0; i < R; ++i) {
+        if ((i >> 1 & 1) != h) continue;
+        const unsigned m = magnitude(v[i]);
+        most = max(most, m < limit ? m : 0u);
+    }
+#pragma unroll
+    for (int step = 1; step < 4; step *= 2) most = max(most, __shfl_xor_sync(0xffffffffu, most, step));
+    return most;
+}
+
 // Results as planes; `raised` is what this warp has raised the range to. Unlike those of conv_planes.cu they hold what is not finite, in the high one.
 template <int R, int ROWS> WW_INLINE void conv_planes(float (&v)[R], const ConvParty<ROWS> &party, const ConvOut &out, const ConvSplit &p, unsigned &raised) {
     const unsigned lane = threadIdx.x & 31, row = lane >> 2, column = party.column0 + (lane & 3) * 2;
@@ -162,17 +176,9 @@ template <int R, int ROWS> WW_INLINE void conv_planes(float (&v)[R], const ConvP
     unsigned words[2][R / 2], range = 0;
 #pragma unroll
     for (unsigned h = 0; h < 2; ++h) {
-        unsigned most = 0;
-        bool finite = true;
-#pragma unroll
-        for (int i = 0; i < R; ++i) {
-            if ((i >> 1 & 1) != h) continue;
-            const unsigned m = magnitude(v[i]);
-            finite &= m < 0x7f800000u;
-            most = max(most, m < 0x7f800000u ? m : 0u);
-        }
-#pragma unroll
-        for (int step = 1; step < 4; step *= 2) most = max(most, __shfl_xor_sync(0xffffffffu, most, step));
+        unsigned most = largest_of<R>(v, h, ~0u);
+        const bool finite = most < 0x7f800000u;
+        if (__any_sync(0xffffffffu, !finite)) most = largest_of<R>(v, h, 0x7f800000u);
         const int e = conv_exponent(most, finite, range);
         const unsigned at = party.warp_row() + row + h * 8;
         if ((lane & 3) == 0 && at < p.conv.pixels)

@@ -8,9 +8,6 @@ use crate::driver::{DevicePtr, TensorMap};
 use crate::kernels::{Arg, Launcher, grid_x};
 use crate::tensor::{DeviceView, Form};
 
-/// Blocks of the splitting kernel that a multiprocessor holds; they take pixels one after the other.
-const SPLITTERS: usize = 4;
-
 /// Addresses of operands and result; null is what there is not. Without x the input exists as planes alone, without y the
 /// result does.
 #[derive(Debug, Clone, Copy)]
@@ -70,9 +67,6 @@ pub fn split(
     if blocks == [0, 0] {
         return Ok(false);
     }
-    let held =
-        if plan.lines.is_some() { usize::MAX } else { SPLITTERS * launcher.multiprocessors() as usize };
-    let blocks = [blocks[0].min(held), blocks[1]];
     let words = plan.planes_words(blocks[0], [x.epoch, w.epoch]);
     let mut arguments = [x.arguments(at.x), w.arguments(at.w)].concat();
     arguments.push(Arg::Block(&words));

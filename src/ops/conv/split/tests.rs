@@ -224,7 +224,7 @@ fn launches_follow_each_other() {
     let launches = bench.convolve(&x, &w, "highest");
     assert_eq!(names(&launches), ["conv_f32_planes", "conv_f32_split_192x64"]);
     let (split, main) = (&launches[0], &launches[1]);
-    assert_eq!((split_blocks(split), split.early), ([4 * 132, 120], false));
+    assert_eq!((split_blocks(split), split.early), ([32 * 2 * 13, 120], false));
     assert_eq!((main.blocks.0, main.threads.0, main.shared, main.early), (132, 512, 223_744, true));
     let [map_x, map_w] = [tensor_map(&main.arguments[0]), tensor_map(&main.arguments[1])];
     assert_eq!(
@@ -257,7 +257,7 @@ fn planes_of_weights_are_kept_with_them() {
     // An input that several weights meet is split once more, then kept.
     let others = [0; 3].map(|_| bench.tensor(W));
     let inputs = [0, 1, 2].map(|i| split_blocks(&bench.convolve(&x[0], &others[i], "highest")[0])[0]);
-    assert_eq!(inputs, [528, 0, 0]);
+    assert_eq!(inputs, [832, 0, 0]);
     drop((x, w, others));
     assert_eq!(bench.prepared(), 0);
 }
