@@ -83,6 +83,7 @@ template <class Op, class T> WW_DEVICE void binary(const T* a, const T* b, T* y,
     };                                                                                                           \
     UNARY_OF(op, ELEMENT, DTYPE)
 
+#define GRADED(function) function
 #include "common/unary.cuh"
 
 #define BINARY_OF(op, T, dtype) BINARY_KERNEL(op, T, dtype)

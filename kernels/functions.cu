@@ -15,6 +15,7 @@
     FUNCTION float function_##name##_f32(float x, float alpha, float beta) { return apply_##name(x, alpha, beta); } \
     FUNCTION double function_##name##_f64(double x, double alpha, double beta) { return apply_##name(x, alpha, beta); }
 
+#define GRADED(function) function
 #include "common/unary.cuh"
 
 #define BINARY(name)                                                                                             \

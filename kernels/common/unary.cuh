@@ -1,21 +1,21 @@
 // The functions of one number x and the op's attributes alpha and beta, by the ops' names. Included once, after the
-// includer has said what UNARY(name, expression) makes of each.
+// includer has said what UNARY(name, expression) makes of each, and GRADED(function) of those that may have another form.
 
 UNARY(relu, ww_relu(x))
 UNARY(leakyRelu, ww_leaky_relu(x, alpha))
 UNARY(elu, ww_elu(x, alpha))
 UNARY(selu, ww_selu(x, alpha, beta))
-UNARY(sigmoid, ww_sigmoid(x))
-UNARY(tanh, ww_tanh(x))
-UNARY(gelu, ww_gelu(x))
-UNARY(geluTanh, ww_gelu_tanh(x))
-UNARY(silu, ww_silu(x))
+UNARY(sigmoid, GRADED(ww_sigmoid)(x))
+UNARY(tanh, GRADED(ww_tanh)(x))
+UNARY(gelu, GRADED(ww_gelu)(x))
+UNARY(geluTanh, GRADED(ww_gelu_tanh)(x))
+UNARY(silu, GRADED(ww_silu)(x))
 UNARY(hardSigmoid, ww_hard_sigmoid(x, alpha, beta))
 UNARY(hardSwish, ww_hard_swish(x))
 UNARY(softplus, ww_softplus(x))
 UNARY(mish, ww_mish(x))
 UNARY(clip, ww_clip(x, alpha, beta))
-UNARY(exp, ww_exp(x))
+UNARY(exp, GRADED(ww_exp)(x))
 UNARY(log, ww_log(x))
 UNARY(sqrt, ww_sqrt(x))
 UNARY(erf, ww_erf(x))
