@@ -3,7 +3,7 @@
 // array's own type, in float for 16 bits. Launch: 256 threads, ceil(n / (256 * 16 / sizeof(T))) blocks, no shared memory.
 //   <op>_<dtype>(x, y, n, alpha, beta)   alpha and beta are the op's attributes, ignored where it has none
 //   <op>_<dtype>(a, b, y, n)
-// Broadcasting forms are in broadcast.cu.
+// Operands that are broadcast take the kernels of expressions (src/kernels/fused).
 #include "common/math.cuh"
 #include "common/half.cuh"
 #include "common/binary.cuh"

@@ -1,6 +1,6 @@
 // levels: sm_75
 // The scalar functions as device functions, without a kernel: src/kernels/fused puts their bodies into the kernels that it
-// makes of expressions. They are the very functions of elementwise.cu and broadcast.cu.
+// makes of expressions. They are the very functions of elementwise.cu.
 //   function_<name>_<f32|f64>(x, alpha, beta)   alpha and beta are the op's attributes, ignored where it has none
 //   function_<name>_<f32|f64>(a, b)
 //   function_<name>_<f32|f64>(condition, a, b)

@@ -1,4 +1,4 @@
-// The binary operators, for the contiguous and the broadcasting kernels.
+// The binary operators.
 #pragma once
 
 #define WW_BINARY(op, expression)                                                                                \

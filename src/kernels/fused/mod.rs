@@ -69,6 +69,8 @@ pub struct Plan<'a> {
     pub vectors: bool,
     /// Whether positions need 64 bits.
     pub wide: bool,
+    /// Whether two numbers are rounded to 16 bits at once: from compute capability 8.0 on.
+    pub paired: bool,
 }
 
 impl Plan<'_> {
@@ -109,7 +111,7 @@ impl Plan<'_> {
         for input in self.inputs {
             put(&format_args!("{input:?}"));
         }
-        put(&format_args!("{} {} {}", self.axes, self.vectors, self.wide));
+        put(&format_args!("{} {} {} {}", self.axes, self.vectors, self.wide, self.paired));
         key
     }
 }

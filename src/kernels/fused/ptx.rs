@@ -1,4 +1,4 @@
-//! PTX text of a plan (ISA 7.0, sm_75).
+//! PTX text of a plan (ISA 7.0, sm_75 or sm_80).
 
 use super::functions::{inline, module_text, parameters_of};
 use super::{Access, Plan, Step, THREADS};
@@ -24,7 +24,8 @@ pub fn generate(plan: &Plan) -> Result<Generated> {
     writer.steps()?;
     writer.result();
     let (entry, parameters) = writer.entry();
-    let text = format!("{}\n{entry}", module_text()?);
+    let level = if plan.paired { ".target sm_80" } else { ".target sm_75" };
+    let text = format!("{}\n{entry}", module_text()?.replacen(".target sm_75", level, 1));
     let ptx =
         extract(&text, ENTRY).ok_or_else(|| Error::Internal("an expression's kernel was lost".into()))?;
     Ok(Generated { ptx, entry: ENTRY.into(), parameters })
@@ -301,9 +302,18 @@ impl<'a> Writer<'a> {
     }
 
     /// `%y0..`: the results as they are stored.
-    fn result(&mut self) {
-        let (last, lanes) = (self.plan.steps.len() - 1, self.lanes);
-        for lane in 0..lanes {
+    fn rounded(&mut self) {
+        let last = self.plan.steps.len() - 1;
+        if self.plan.dtype.is_half() && self.plan.paired {
+            let suffix = if self.plan.dtype == DType::F16 { "f16x2" } else { "bf16x2" };
+            for word in 0..self.lanes / 2 {
+                let [low, high] = [2 * word, 2 * word + 1].map(|lane| self.value(last, lane));
+                line!(self.body, "cvt.rn.{suffix}.f32 %h{word}, {high}, {low};");
+                line!(self.body, "mov.b32 {{%y{}, %y{}}}, %h{word};", 2 * word, 2 * word + 1);
+            }
+            return;
+        }
+        for lane in 0..self.lanes {
             let from = self.value(last, lane);
             let body = &mut self.body;
             match self.plan.dtype {
@@ -317,6 +327,12 @@ impl<'a> Writer<'a> {
                 _ => line!(body, "mov.{} %y{lane}, {from};", self.float),
             }
         }
+    }
+
+    /// Rounds and stores the results.
+    fn result(&mut self) {
+        self.rounded();
+        let lanes = self.lanes;
         let size = self.plan.dtype.size();
         if self.plan.vectors {
             if self.ragged() {

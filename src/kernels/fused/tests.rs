@@ -42,7 +42,8 @@ fn plans() -> Vec<Plan<'static>> {
         for (index, &(inputs, axes, vectors)) in forms.iter().enumerate() {
             for wide in [false, true] {
                 let steps = if index == 0 && !wide { every } else { short };
-                plans.push(Plan { steps, dtype, inputs, numbers: 1, axes, vectors, wide });
+                let paired = wide;
+                plans.push(Plan { steps, dtype, inputs, numbers: 1, axes, vectors, wide, paired });
             }
         }
     }

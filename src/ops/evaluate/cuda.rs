@@ -1,82 +1,89 @@
-//! Expressions on a GPU: one launch of a kernel made for the expression.
+//! Expressions on a GPU: one launch of a kernel that is made for the expression.
 
 use super::expression::Expression;
 use super::layout::{Axis, axes, is_single, is_whole};
 use crate::Result;
 use crate::driver::DevicePtr;
+use crate::dtype::DType;
 use crate::kernels::fused::{Access, Plan, THREADS, generate};
 use crate::kernels::{Arg, Launcher, float_arg, linear};
-use crate::ops::Call;
-use crate::ops::operands::{device_operand, divisor};
-use crate::tensor::DeviceView;
+use crate::ops::operands::divisor;
 
 /// Axes that one launch takes.
 const LAUNCH_AXES: usize = 8;
 /// Most elements with positions of 32 bits: those of the last block stay below 2^32 too.
 const NARROW: usize = u32::MAX as usize - (1 << 16);
 
-pub fn run(
-    call: &Call,
-    expression: &Expression,
+/// Enqueues the expression over operands of those dims, which broadcast to `out_dims`.
+pub fn enqueue(
     launcher: &Launcher,
-    inputs: &[Option<DeviceView>],
-    outputs: &[DeviceView],
+    expression: &Expression,
+    dtype: DType,
+    operands: &[(&[usize], DevicePtr)],
+    (out_dims, out): (&[usize], DevicePtr),
 ) -> Result<()> {
-    if call.output().size() == 0 {
+    if out_dims.contains(&0) {
         return Ok(());
     }
-    let pointers: Vec<DevicePtr> =
-        (0..inputs.len()).map(|index| device_operand(call, inputs, index)).collect::<Result<_>>()?;
-    let dims: Vec<&[usize]> = (0..inputs.len()).map(|index| call.input(index).dims.as_slice()).collect();
-    launch(call, expression, launcher, &axes(&dims, &call.output().dims), &pointers, outputs[0].ptr)
+    let dims: Vec<&[usize]> = operands.iter().map(|operand| operand.0).collect();
+    let pointers: Vec<DevicePtr> = operands.iter().map(|operand| operand.1).collect();
+    Pass { launcher, expression, dtype }.launch(&axes(&dims, out_dims), &pointers, out)
 }
 
-/// A launch over those axes; where there are more than one takes, one for each index of the outermost.
-fn launch(
-    call: &Call,
-    expression: &Expression,
-    launcher: &Launcher,
-    axes: &[Axis],
-    inputs: &[DevicePtr],
-    out: DevicePtr,
-) -> Result<()> {
-    let size = call.dtype().size();
-    let n: usize = axes.iter().map(|axis| axis.size).product();
-    if axes.len() > LAUNCH_AXES {
+struct Pass<'a> {
+    launcher: &'a Launcher,
+    expression: &'a Expression,
+    dtype: DType,
+}
+
+impl Pass<'_> {
+    /// A launch over those axes; where there are more than one takes, one for each index of the outermost.
+    fn launch(&self, axes: &[Axis], inputs: &[DevicePtr], out: DevicePtr) -> Result<()> {
+        if axes.len() <= LAUNCH_AXES {
+            return self.launch_once(axes, inputs, out);
+        }
         let (outer, inner) = (&axes[axes.len() - 1], &axes[..axes.len() - 1]);
+        let length: usize = inner.iter().map(|axis| axis.size).product();
+        let bytes = |elements: usize| (elements * self.dtype.size()) as u64;
         for index in 0..outer.size {
             let steps = inputs.iter().zip(&outer.strides);
-            let inputs: Vec<_> =
-                steps.map(|(ptr, stride)| ptr.offset((index * stride * size) as u64)).collect();
-            let out = out.offset((index * (n / outer.size) * size) as u64);
-            launch(call, expression, launcher, inner, &inputs, out)?;
+            let inputs: Vec<DevicePtr> =
+                steps.map(|(ptr, stride)| ptr.offset(bytes(index * stride))).collect();
+            self.launch(inner, &inputs, out.offset(bytes(index * length)))?;
         }
-        return Ok(());
+        Ok(())
     }
-    let vectors = out.0.is_multiple_of(16)
-        && (0..inputs.len()).all(|index| !is_whole(axes, index) || inputs[index].0.is_multiple_of(16));
-    let accesses: Vec<Access> =
-        (0..inputs.len()).map(|index| access(axes, index, inputs[index], vectors, 16 / size)).collect();
-    let plan = Plan {
-        steps: expression.steps(),
-        dtype: call.dtype(),
-        inputs: &accesses,
-        numbers: expression.numbers().len(),
-        axes: axes.len(),
-        vectors,
-        wide: n > NARROW,
-    };
-    let mut arguments = vec![Arg::Ptr(out), Arg::U64(n as u64)];
-    for axis in &axes[..plan.divided()] {
-        arguments.extend([Arg::U64(axis.size as u64), Arg::U64(divisor(axis.size))]);
+
+    fn launch_once(&self, axes: &[Axis], inputs: &[DevicePtr], out: DevicePtr) -> Result<()> {
+        let lanes = 16 / self.dtype.size();
+        let n: usize = axes.iter().map(|axis| axis.size).product();
+        let indices = 0..inputs.len();
+        let aligned = |index: usize| !is_whole(axes, index) || inputs[index].0.is_multiple_of(16);
+        let vectors = out.0.is_multiple_of(16) && indices.clone().all(aligned);
+        let accesses: Vec<Access> =
+            indices.map(|index| access(axes, index, inputs[index], vectors, lanes)).collect();
+        let plan = Plan {
+            steps: self.expression.steps(),
+            dtype: self.dtype,
+            inputs: &accesses,
+            numbers: self.expression.numbers().len(),
+            axes: axes.len(),
+            vectors,
+            wide: n > NARROW,
+            paired: self.launcher.compute_capability() >= 80,
+        };
+        let mut arguments = vec![Arg::Ptr(out), Arg::U64(n as u64)];
+        for axis in &axes[..plan.divided()] {
+            arguments.extend([Arg::U64(axis.size as u64), Arg::U64(divisor(axis.size))]);
+        }
+        for (index, &input) in accesses.iter().enumerate() {
+            arguments.push(Arg::Ptr(inputs[index]));
+            arguments.extend(plan.strided(input).map(|axis| Arg::U64(axes[axis].strides[index] as u64)));
+        }
+        arguments.extend(self.expression.numbers().iter().map(|&number| float_arg(self.dtype, number)));
+        let grid = linear(n as u64, THREADS, lanes as u32)?;
+        self.launcher.launch_generated(&plan.key(), || generate(&plan), grid, &arguments)
     }
-    for (index, &input) in accesses.iter().enumerate() {
-        arguments.push(Arg::Ptr(inputs[index]));
-        arguments.extend(plan.strided(input).map(|axis| Arg::U64(axes[axis].strides[index] as u64)));
-    }
-    arguments.extend(expression.numbers().iter().map(|&number| float_arg(call.dtype(), number)));
-    let grid = linear(n as u64, THREADS, plan.elements() as u32)?;
-    launcher.launch_generated(&plan.key(), || generate(&plan), grid, &arguments)
 }
 
 /// How a thread reads an operand; `lanes` is the number of elements in 16 bytes.

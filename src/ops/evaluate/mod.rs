@@ -7,13 +7,14 @@
 mod cpu;
 mod cuda;
 mod expression;
-mod layout;
+pub(super) mod layout;
 mod lexer;
 mod parse;
 
 pub use expression::{Expression, MOST_INPUTS, MOST_NUMBERS, MOST_STEPS, Term};
 pub use parse::{MOST_BYTES, MOST_DEPTH, parse};
 
+use super::operands::device_operand;
 use super::spec::*;
 use super::{Attrs, Call, FLOATS};
 use crate::kernels::Launcher;
@@ -86,7 +87,21 @@ fn cuda_form(
     inputs: &[Option<DeviceView>],
     outputs: &[DeviceView],
 ) -> Result<()> {
-    cuda::run(call, &expression_of(&call.attrs)?, launcher, inputs, outputs)
+    enqueue(call, &expression_of(&call.attrs)?, launcher, inputs, outputs)
+}
+
+/// Enqueues an expression over the operands of a call.
+pub(super) fn enqueue(
+    call: &Call,
+    expression: &Expression,
+    launcher: &Launcher,
+    inputs: &[Option<DeviceView>],
+    outputs: &[DeviceView],
+) -> Result<()> {
+    let operand = |index| Ok((call.input(index).dims.as_slice(), device_operand(call, inputs, index)?));
+    let operands: Vec<_> = (0..inputs.len()).map(operand).collect::<Result<_>>()?;
+    let out = (call.output().dims.as_slice(), outputs[0].ptr);
+    cuda::enqueue(launcher, expression, call.dtype(), &operands, out)
 }
 
 #[cfg(test)]
