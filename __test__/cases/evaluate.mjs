@@ -76,4 +76,17 @@ const written = [
   ['a - 2 - a - 3', (a) => [-5, 2 * Math.abs(a) + 5]], ['a - (2 - a) * 3', (a) => [a - (2 - a) * 3, Math.abs(a) + 3 * (2 + Math.abs(a))]],
 ].map(([text, result]) => row('a text', text, result, { a: of([77], 'positive') }));
 
-export const cases = [...sized, ...broadcast, ...views, ...single, ...conditions, ...written];
+/** Long enough that a thread makes one element. */
+const terms = Array.from({ length: 36 }, (_, i) => i);
+const longText = `${'tanh('.repeat(60)}x${')'.repeat(60)} + ${terms.map((i) => `sin(x + w * ${i})`).join(' + ')}`;
+
+function longResult(x, w) {
+  const deep = Array.from({ length: 60 }).reduce(Math.tanh, x);
+  // The angles' roundings, and those of the sums.
+  return [terms.reduce((sum, i) => sum + Math.sin(x + w * i), deep), terms.reduce((sum, i) => sum + 2 + Math.abs(x) + Math.abs(w * i), 37)];
+}
+
+const long = [[[263], [263]], [[7, 24], [24]], [[5, 7], [5, 1]]].map(([x, w]) =>
+  row('', longText, longResult, { x: of(x), w: of(w) }, { name: `sines and tangents of [${x}] and [${w}]` }));
+
+export const cases = [...long, ...sized, ...broadcast, ...views, ...single, ...conditions, ...written];

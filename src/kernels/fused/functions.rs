@@ -1,5 +1,7 @@
 //! Bodies of the scalar functions, cut out of their PTX and put where they are applied.
 
+use super::Step;
+use crate::dtype::DType;
 use crate::kernels::registry::MODULES;
 use crate::{Error, Result};
 use std::collections::HashMap;
@@ -53,6 +55,16 @@ pub fn module_text() -> Result<&'static str> {
 /// How many numbers a device function takes; parameters that it ignores count.
 pub fn parameters_of(function: &str, suffix: &str) -> Result<usize> {
     Ok(find(function, suffix)?.parameters.len())
+}
+
+/// Lines of the functions that steps apply, once each time.
+pub fn length(steps: &[Step], dtype: DType) -> Result<usize> {
+    let suffix = dtype.arithmetic().suffix();
+    let lines = |step: &Step| match step {
+        Step::Apply(function, _) => Ok(find(function, suffix)?.lines.len()),
+        _ => Ok(0),
+    };
+    steps.iter().map(lines).sum()
 }
 
 /// Appends `out = function(arguments)` as a block of its own. `serial` is a number that no other block of the kernel has.

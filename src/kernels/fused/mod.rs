@@ -1,11 +1,12 @@
 //! Kernels of whole expressions: PTX text made at run time, one kernel for an expression's form, element type and way of
 //! broadcasting. Numbers in the expression are parameters, so expressions that differ in them alone share a kernel.
 //!
-//! A thread makes 16 bytes of the result. The bodies of the functions are those of `kernels/functions.cu`.
+//! A thread makes 16 bytes of the result, or one element of a very long expression. The bodies of the functions are those of `kernels/functions.cu`.
 
 mod functions;
 mod ptx;
 
+pub use functions::length;
 pub use ptx::generate;
 
 use crate::dtype::DType;
@@ -64,6 +65,8 @@ pub struct Plan<'a> {
     pub numbers: usize,
     /// How many axes there are.
     pub axes: usize,
+    /// Elements of a thread: those of 16 bytes, or one.
+    pub lanes: usize,
     /// Whether a thread's elements are neighbours, read and written at once: the addresses of the result and of operands that
     /// are `Whole` or `Rows` are then multiples of 16. Else they lie a block apart.
     pub vectors: bool,
@@ -74,11 +77,6 @@ pub struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Elements of a thread.
-    pub fn elements(&self) -> usize {
-        16 / self.dtype.size()
-    }
-
     /// Axes whose positions are needed: up to the outermost that an operand changes along.
     fn walked(&self) -> usize {
         let masks = self.inputs.iter().fold(0, |masks, input| masks | input.mask());
@@ -111,7 +109,7 @@ impl Plan<'_> {
         for input in self.inputs {
             put(&format_args!("{input:?}"));
         }
-        put(&format_args!("{} {} {} {}", self.axes, self.vectors, self.wide, self.paired));
+        put(&format_args!("{} {} {} {} {}", self.axes, self.lanes, self.vectors, self.wide, self.paired));
         key
     }
 }

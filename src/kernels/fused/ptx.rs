@@ -56,7 +56,7 @@ impl<'a> Writer<'a> {
         }
         Writer {
             plan,
-            lanes: plan.elements(),
+            lanes: plan.lanes,
             float: plan.dtype.arithmetic().suffix(),
             word: if plan.wide { "u64" } else { "u32" },
             body: String::new(),
@@ -304,7 +304,7 @@ impl<'a> Writer<'a> {
     /// `%y0..`: the results as they are stored.
     fn rounded(&mut self) {
         let last = self.plan.steps.len() - 1;
-        if self.plan.dtype.is_half() && self.plan.paired {
+        if self.plan.dtype.is_half() && self.plan.paired && self.lanes > 1 {
             let suffix = if self.plan.dtype == DType::F16 { "f16x2" } else { "bf16x2" };
             for word in 0..self.lanes / 2 {
                 let [low, high] = [2 * word, 2 * word + 1].map(|lane| self.value(last, lane));

@@ -42,8 +42,18 @@ fn plans() -> Vec<Plan<'static>> {
         for (index, &(inputs, axes, vectors)) in forms.iter().enumerate() {
             for wide in [false, true] {
                 let steps = if index == 0 && !wide { every } else { short };
-                let paired = wide;
-                plans.push(Plan { steps, dtype, inputs, numbers: 1, axes, vectors, wide, paired });
+                let lanes = if vectors || !wide { 16 / dtype.size() } else { 1 };
+                plans.push(Plan {
+                    steps,
+                    dtype,
+                    inputs,
+                    numbers: 1,
+                    axes,
+                    lanes,
+                    vectors,
+                    wide,
+                    paired: wide,
+                });
             }
         }
     }

@@ -5,12 +5,16 @@ use super::layout::{Axis, axes, is_single, is_whole};
 use crate::Result;
 use crate::driver::DevicePtr;
 use crate::dtype::DType;
-use crate::kernels::fused::{Access, Plan, THREADS, generate};
+use crate::kernels::fused::{Access, Plan, THREADS, generate, length};
 use crate::kernels::{Arg, Launcher, float_arg, linear};
 use crate::ops::operands::divisor;
 
 /// Axes that one launch takes.
 const LAUNCH_AXES: usize = 8;
+/// Steps that are few, whatever they are.
+const FEW_STEPS: usize = 16;
+/// Lines of a kernel's functions from which on it is long: some 5 s of compiling.
+const LONG: usize = 20_000;
 /// Most elements with positions of 32 bits: those of the last block stay below 2^32 too.
 const NARROW: usize = u32::MAX as usize - (1 << 16);
 
@@ -54,20 +58,29 @@ impl Pass<'_> {
         Ok(())
     }
 
+    /// Whether a kernel of several elements a thread would take long to compile.
+    fn is_long(&self, lanes: usize) -> Result<bool> {
+        let steps = self.expression.steps();
+        Ok(steps.len() > FEW_STEPS && length(steps, self.dtype)? * lanes > LONG)
+    }
+
     fn launch_once(&self, axes: &[Axis], inputs: &[DevicePtr], out: DevicePtr) -> Result<()> {
         let lanes = 16 / self.dtype.size();
         let n: usize = axes.iter().map(|axis| axis.size).product();
         let indices = 0..inputs.len();
         let aligned = |index: usize| !is_whole(axes, index) || inputs[index].0.is_multiple_of(16);
-        let vectors = out.0.is_multiple_of(16) && indices.clone().all(aligned);
+        let long = self.is_long(lanes)?;
+        let vectors = !long && out.0.is_multiple_of(16) && indices.clone().all(aligned);
         let accesses: Vec<Access> =
             indices.map(|index| access(axes, index, inputs[index], vectors, lanes)).collect();
+        let lanes = if long { 1 } else { lanes };
         let plan = Plan {
             steps: self.expression.steps(),
             dtype: self.dtype,
             inputs: &accesses,
             numbers: self.expression.numbers().len(),
             axes: axes.len(),
+            lanes,
             vectors,
             wide: n > NARROW,
             paired: self.launcher.compute_capability() >= 80,
