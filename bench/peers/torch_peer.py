@@ -206,6 +206,8 @@ def evaluate_forms(torch, inputs, options, operands):
     exec(f"def expression({', '.join(options['names'])}): return {options['text']}", functions)
     expression = functions["expression"]
     yield "eager", lambda: expression(*inputs)
+    # Past eight functions of one form it would give up.
+    torch._dynamo.reset()
     compiled = torch.compile(expression, dynamic=False)
     try:
         compiled(*inputs)
