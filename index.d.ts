@@ -438,6 +438,34 @@ export function scatterElements<A extends TypedArray | Tensor, B extends IndexOp
     axis?: number;
   }): Promise<Result<A | C>>;
 
+/** Axes resampled to other sizes; elements of weight 0 are not read (ONNX Resize). */
+export function resize<A extends Operand>(x: A, options?: CallOptions & {
+    /** Size of each axis of `axes` in the result, as a factor, rounded down. */
+    scales?: readonly number[];
+    /** Size of each axis of `axes` in the result, instead of `scales`. */
+    sizes?: readonly number[];
+    /** Axes to resize, negative ones counted from the end; all by default. */
+    axes?: readonly number[];
+    /** What a result is made of: the nearest element, two of each axis, or four. Default 'nearest'. */
+    mode?: 'nearest' | 'linear' | 'cubic';
+    /** How the index of a result becomes a place in x. Default 'half_pixel'. */
+    coordinateTransformationMode?: 'half_pixel' | 'half_pixel_symmetric' | 'pytorch_half_pixel' | 'align_corners' | 'asymmetric' | 'tf_crop_and_resize';
+    /** Which neighbour is the nearest. Default 'round_prefer_floor'. */
+    nearestMode?: 'round_prefer_floor' | 'round_prefer_ceil' | 'floor' | 'ceil';
+    /** Coefficient a of the cubic. Default -0.75. */
+    cubicCoeffA?: number;
+    /** Whether what is beyond the ends of x weighs nothing; else it is the element at the end. Not for nearest. Default false. */
+    excludeOutside?: boolean;
+    /** Result for places outside x in tf_crop_and_resize. Default 0. */
+    extrapolationValue?: number;
+    /** Whether an axis that shrinks is smoothed over all the elements that a result stands for. Not for nearest. Default false. */
+    antialias?: boolean;
+    /** For tf_crop_and_resize where the region starts along each axis of `axes`, then where it ends, from 0 to 1. */
+    roi?: readonly number[];
+    /** Whether axes are given `sizes` each, or one factor for all that makes none larger, or none smaller, than those. Default 'stretch'. */
+    keepAspectRatioPolicy?: 'stretch' | 'not_larger' | 'not_smaller';
+  }): Promise<Result<A>>;
+
 /** activation(alpha * a b + beta * c + bias) for a [..., m, k] and b [..., k, n], leading dims broadcast as NumPy does; c broadcasts to the result, bias is [n], or [m, 1] for one number a row (ONNX MatMul and Gemm). */
 export function matmul<A extends Operand, B extends Operand, T extends DataType = never>(a: A, b: B, options?: CallOptions & {
     /** Optional operand. */

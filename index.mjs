@@ -53,6 +53,7 @@ export const {
   gather,
   gatherElements,
   scatterElements,
+  resize,
   matmul,
   conv1d,
   conv2d,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Tensor, add, evaluate, matmul, median, reduceMax, relu, softmax } from '../index.mjs';
+import { Tensor, add, argMax, concat, evaluate, gather, matmul, median, reduceMax, relu, slice, softmax, transpose } from '../index.mjs';
 import { device, location, onGpu, requireDevice } from './helpers/device.mjs';
 
 /** Results beyond what 32-bit offsets and grids reach. They need several GB, so they run on a GPU only. */
@@ -89,4 +89,50 @@ test('expressions over more than 2^31 and 2^32 elements', options, async () => {
     assert.equal((await (await largest.to('float32')).getData())[0], 0, `${m} x ${n}`);
     for (const tensor of [column, row, product, difference, largest]) tensor.dispose();
   }
+});
+
+/** Rows `picked` of a matrix as arrays. */
+async function cutRows(matrix, picked) {
+  const rows = [];
+  for (const row of picked) {
+    const one = await slice(matrix, { starts: [row], ends: [row + 1], axes: [0] });
+    rows.push(await one.getData());
+    one.dispose();
+  }
+  return rows;
+}
+
+test('transposes, joins and picks of more than 2^31 elements', options, async () => {
+  const m = 65537;
+  const n = 32769;
+  const left = (i) => (i % 251) - 125;
+  const right = (j) => (j % 127) - 63;
+  const column = await place(Float32Array.from({ length: m }, (_, i) => left(i)), [m, 1]);
+  const row = await place(Float32Array.from({ length: n }, (_, j) => right(j)), [1, n]);
+  const product = await matmul(column, row);
+  const turned = await transpose(product);
+  product.dispose();
+  assert.deepEqual([...turned.dims], [n, m]);
+  const picked = [0, 1, 16384, 32767, 32768];
+  const check = (values, k, of) => {
+    for (let i = 0; i < values.length; i++) {
+      const want = right(picked[k]) * of(i);
+      if (values[i] !== want) assert.fail(`row ${picked[k]}, column ${i}: ${values[i]}, expected ${want}`);
+    }
+  };
+  (await cutRows(turned, picked)).forEach((values, k) => check(values, k, left));
+
+  const tail = await slice(turned, { starts: [0], ends: [3], axes: [1] });
+  const joined = await concat([turned, tail], { axis: 1 });
+  (await cutRows(joined, picked)).forEach((values, k) => check(values, k, (i) => left(i < m ? i : i - m)));
+  const best = await argMax(joined, { axis: 1, keepDims: false });
+  const places = await best.getData();
+  picked.forEach((index) => assert.equal(places[index], right(index) === 0 ? 0n : right(index) > 0 ? 250n : 0n, `row ${index}`));
+  for (const tensor of [tail, joined, best]) tensor.dispose();
+
+  const backwards = await new Tensor('int32', Int32Array.from({ length: m }, (_, i) => -1 - i), [m]).to(location);
+  const mirrored = await gather(turned, backwards, { axis: 1 });
+  turned.dispose();
+  (await cutRows(mirrored, picked)).forEach((values, k) => check(values, k, (i) => left(m - 1 - i)));
+  for (const tensor of [column, row, backwards, mirrored]) tensor.dispose();
 });

@@ -3,11 +3,17 @@
 // that sizes, strides and both addresses allow, so that no kernel looks at alignment.
 //   copy_u<bits>(x, y, n, Walk)        n units; 256 threads, ceil(n / 1024) blocks, of 128 bits ceil(n / 256)
 // Transposes through shared memory, up to 64 bits: x runs along `columns`, y along `rows`, side by side each; the axes of
-// `outer` hold one such matrix each. Tiles have 64 by 64 elements, of 64 bits 32 by 32.
+// `outer` hold one such matrix each. Tiles have 16 R by 16 R elements, R = 8 of 8 and 16 bits, 4 of 32, 2 of 64.
 //   transpose_u<bits>(x, y, matrices, Matrix, Walk outer)
 //                                      256 threads, across * down * matrices blocks
-// `vectors`: both sizes, all strides and both addresses are multiples of four elements (of 64 bits two).
+// `vectors`: both sizes, all strides and both addresses are multiples of R elements.
+// The same with few columns, 2 to 4, all of one pixel after the other on one side: S = 16 bytes / element pixels a thread;
+// `pitch` elements from channel to channel on the other side; sizes, strides and addresses are multiples of S elements.
+//   interleave_u<bits>_<channels>(x, y, matrices, groups of S pixels, pitch, Walk outer)      channels of x apart
+//   deinterleave_u<bits>_<channels>(...)                                                      channels of y apart
+//                                      256 threads, matrices * ceil(groups / 256) blocks
 #include "common/math.cuh"
+#include "common/vector.cuh"
 #include "common/walk.cuh"
 
 struct Matrix {
@@ -69,25 +75,27 @@ WW_DEVICE void turn_runs(const T* x, T* y, const Matrix& m, u32 columns, u32 row
     }
 }
 
-template <class T, int V>
+// FULL: the tile has all its elements.
+template <bool FULL, class T, int V>
 WW_DEVICE void turn_elements(const T* x, T* y, const Matrix& m, u32 columns, u32 rows, T* tile) {
-    constexpr u32 side = 16 * V;
+    constexpr u32 side = 16 * V, step = 256 / side;
+    const u32 right = threadIdx.x % side, below = threadIdx.x / side;
     T value[V * V];
+    x += below * m.x_pitch + right;
 #pragma unroll
     for (int k = 0; k < V * V; k++) {
-        const u32 e = threadIdx.x + k * 256, column = e % side, row = e / side;
-        if (row < rows && column < columns) value[k] = x[row * m.x_pitch + column];
+        if (FULL || (below + k * step < rows && right < columns)) value[k] = x[k * step * m.x_pitch];
     }
 #pragma unroll
     for (int k = 0; k < V * V; k++) {
-        const u32 e = threadIdx.x + k * 256, column = e % side, row = e / side;
-        if (row < rows && column < columns) tile[column * (side + 1) + row] = value[k];
+        if (FULL || (below + k * step < rows && right < columns)) tile[right * (side + 1) + below + k * step] = value[k];
     }
     __syncthreads();
+    y += below * m.y_pitch + right;
 #pragma unroll
     for (int k = 0; k < V * V; k++) {
-        const u32 e = threadIdx.x + k * 256, row = e % side, column = e / side;
-        if (row < rows && column < columns) y[column * m.y_pitch + row] = tile[column * (side + 1) + row];
+        const u32 column = below + k * step;
+        if (FULL || (right < rows && column < columns)) y[k * step * m.y_pitch] = tile[column * (side + 1) + right];
     }
 }
 
@@ -105,8 +113,63 @@ WW_DEVICE void transpose(const T* x, T* y, u64 matrices, const Matrix& m, const 
     const u32 rows = m.rows - row < side ? (u32)(m.rows - row) : side;
     if (m.vectors)
         turn_runs<T, V>(x, y, m, columns, rows, tile);
+    else if (columns == side && rows == side)
+        turn_elements<true, T, V>(x, y, m, columns, rows, tile);
     else
-        turn_elements<T, V>(x, y, m, columns, rows, tile);
+        turn_elements<false, T, V>(x, y, m, columns, rows, tile);
+}
+
+// Where thread t's j-th run lies, so that those of eight threads meet no bank twice, nor those of eight runs in order.
+template <int C> WW_DEVICE u32 run_slot(u32 t, u32 j) { return t * C + (C & (C - 1) ? j : j ^ (t * C / 8 & (C - 1))); }
+
+// Element e of a thread's pixels in order is channel e % C of pixel e / C.
+template <class T, int C> WW_DEVICE void interleave(const T* x, T* y, u64 matrices, u64 groups, u64 pitch, const WwWalk& outer) {
+    constexpr u32 size = WwVector<T>::size;
+    __shared__ WwVector<T> tile[256 * C];
+    const u64 across = (groups + 255) / 256, first = blockIdx.x % across * 256;
+    const WwPlace at = ww_place(blockIdx.x / across, matrices, outer);
+    const u32 count = groups - first < 256 ? (u32)(groups - first) : 256;
+    x += at.x + (long long)((first + threadIdx.x) * size);
+    y += at.y + (long long)(first * C * size);
+    if (threadIdx.x < count) {
+        WwVector<T> channel[C], run[C];
+#pragma unroll
+        for (u32 c = 0; c < C; c++) channel[c] = ww_load(x + c * pitch);
+#pragma unroll
+        for (u32 e = 0; e < C * size; e++) run[e / size].lane[e % size] = channel[e % C].lane[e / C];
+#pragma unroll
+        for (u32 j = 0; j < C; j++) tile[run_slot<C>(threadIdx.x, j)] = run[j];
+    }
+    __syncthreads();
+#pragma unroll
+    for (u32 j = 0; j < C; j++) {
+        const u32 s = j * 256 + threadIdx.x;
+        if (s < count * C) ww_store(y + s * size, tile[run_slot<C>(s / C, s % C)]);
+    }
+}
+
+template <class T, int C> WW_DEVICE void deinterleave(const T* x, T* y, u64 matrices, u64 groups, u64 pitch, const WwWalk& outer) {
+    constexpr u32 size = WwVector<T>::size;
+    __shared__ WwVector<T> tile[256 * C];
+    const u64 across = (groups + 255) / 256, first = blockIdx.x % across * 256;
+    const WwPlace at = ww_place(blockIdx.x / across, matrices, outer);
+    const u32 count = groups - first < 256 ? (u32)(groups - first) : 256;
+    x += at.x + (long long)(first * C * size);
+    y += at.y + (long long)((first + threadIdx.x) * size);
+#pragma unroll
+    for (u32 j = 0; j < C; j++) {
+        const u32 s = j * 256 + threadIdx.x;
+        if (s < count * C) tile[run_slot<C>(s / C, s % C)] = ww_load(x + s * size);
+    }
+    __syncthreads();
+    if (threadIdx.x >= count) return;
+    WwVector<T> channel[C], run[C];
+#pragma unroll
+    for (u32 j = 0; j < C; j++) run[j] = tile[run_slot<C>(threadIdx.x, j)];
+#pragma unroll
+    for (u32 e = 0; e < C * size; e++) channel[e % C].lane[e / C] = run[e / size].lane[e % size];
+#pragma unroll
+    for (u32 c = 0; c < C; c++) ww_store(y + c * pitch, channel[c]);
 }
 
 #define KERNEL extern "C" __global__ void __launch_bounds__(256)
@@ -114,13 +177,25 @@ WW_DEVICE void transpose(const T* x, T* y, u64 matrices, const Matrix& m, const 
     KERNEL copy_##T(const T* x, T* y, u64 n, WwWalk walk) { copy(x, y, n, walk); }
 #define TRANSPOSE(T, V) \
     KERNEL transpose_##T(const T* x, T* y, u64 matrices, Matrix m, WwWalk outer) { transpose<T, V>(x, y, matrices, m, outer); }
+#define CHANNELS_OF(T, C)                                                                                \
+    KERNEL interleave_##T##_##C(const T* x, T* y, u64 matrices, u64 groups, u64 pitch, WwWalk outer) {   \
+        interleave<T, C>(x, y, matrices, groups, pitch, outer);                                          \
+    }                                                                                                    \
+    KERNEL deinterleave_##T##_##C(const T* x, T* y, u64 matrices, u64 groups, u64 pitch, WwWalk outer) { \
+        deinterleave<T, C>(x, y, matrices, groups, pitch, outer);                                        \
+    }
+#define CHANNELS(T) CHANNELS_OF(T, 2) CHANNELS_OF(T, 3) CHANNELS_OF(T, 4)
 
 COPY(u8)
 COPY(u16)
 COPY(u32)
 COPY(u64)
 COPY(u128)
-TRANSPOSE(u8, 4)
-TRANSPOSE(u16, 4)
+TRANSPOSE(u8, 8)
+TRANSPOSE(u16, 8)
 TRANSPOSE(u32, 4)
 TRANSPOSE(u64, 2)
+CHANNELS(u8)
+CHANNELS(u16)
+CHANNELS(u32)
+CHANNELS(u64)

@@ -1,11 +1,10 @@
 // levels: sm_75
 // Padding: y is as long along each axis as the host says, and index c of it is index c + shift of x, mapped by `mode`
 // where x has none: 0 the constant, 1 mirrored about the ends, 2 the end itself, 3 from the other end (there the host
-// makes `shift` positive). x and y are contiguous; axes innermost first. Elements are moved as in copy.cu.
-//   pad_u<bits>(x, y, n, Pad)     n units of y; 256 threads, ceil(n / 1024) blocks, of 128 bits ceil(n / 256)
+// makes `shift` positive). x and y are contiguous; axes innermost first.
+//   pad_u<bits>(x, y, n, Pad)     n elements of y; 256 threads, ceil(n / (256 S)) blocks, S = 16 bytes / element
 // `fill` repeats the constant's bits over its 64.
-#include "common/math.cuh"
-#include "common/walk.cuh"
+#include "common/runs.cuh"
 
 struct Pad {
     u32 axes, mode;
@@ -17,55 +16,74 @@ struct Pad {
     long long shift[8];
 };
 
-// The place in x, or -1 for the constant.
-template <class Index> WW_DEVICE long long source(Index index, const Pad& p) {
+// The index of x along an axis, which may lie outside where the mode is the constant.
+WW_DEVICE long long mapped(long long c, u32 d, const Pad& p) {
+    const long long dim = (long long)p.dim[d];
+    if (p.mode == 1) {
+        c = c < 0 ? -c : c;
+        return c >= dim ? 2 * (dim - 1) - c : c;
+    }
+    if (p.mode == 2) return c < 0 ? 0 : c >= dim ? dim - 1 : c;
+    if (p.mode != 3 || c < dim) return c;
+    u64 within;
+    ww_divide((u64)c, p.dim[d], p.dim_magic[d], within);
+    return (long long)within;
+}
+
+// The row of x behind a row of y, or -1 for the constant.
+template <class Index> WW_DEVICE long long source_row(Index row, const Pad& p) {
     long long at = 0, stride = 1;
     bool outside = false;
 #pragma unroll 1
-    for (u32 d = 0; d < p.axes; d++) {
+    for (u32 d = 1; d < p.axes; d++) {
         Index rest;
-        index = ww_divide(index, p.size[d], p.magic[d], rest);
-        const long long dim = (long long)p.dim[d];
-        long long c = (long long)rest + p.shift[d];
-        if (p.mode == 0) {
-            outside = outside || (u64)c >= (u64)dim;
-        } else if (p.mode == 1) {
-            c = c < 0 ? -c : c;
-            c = c >= dim ? 2 * (dim - 1) - c : c;
-        } else if (p.mode == 2) {
-            c = c < 0 ? 0 : c >= dim ? dim - 1 : c;
-        } else {
-            u64 within;
-            ww_divide((u64)c, p.dim[d], p.dim_magic[d], within);
-            c = (long long)within;
-        }
+        row = ww_divide(row, p.size[d], p.magic[d], rest);
+        const long long c = mapped((long long)rest + p.shift[d], d, p);
+        outside = outside || (u64)c >= p.dim[d];
         at += c * stride;
-        stride *= dim;
+        stride *= (long long)p.dim[d];
     }
     return outside ? -1 : at;
 }
 
-template <class T> struct Fill {
-    WW_DEVICE T of(u64 bits) { return (T)bits; }
-};
-template <> struct Fill<u128> {
-    WW_DEVICE u128 of(u64 bits) { return make_uint4((u32)bits, (u32)(bits >> 32), (u32)bits, (u32)(bits >> 32)); }
-};
+template <class Index, class T> WW_DEVICE void pad_run(const T* x, T* y, Index i, Index n, const Pad& p) {
+    constexpr int size = WwVector<T>::size;
+    const long long width = (long long)p.size[0], dim = (long long)p.dim[0];
+    Index rest;
+    Index row = ww_divide(i, p.size[0], p.magic[0], rest);
+    long long from = source_row(row, p), column = (long long)rest;
+    const T fill = (T)p.fill;
+    if (column + size <= width) {
+        long long at = column + p.shift[0];
+        if (p.mode == 3 && at >= dim) at -= dim;
+        if (from >= 0 && at >= 0 && at + size <= dim) {
+            const T* first = x + from * dim;
+            return ww_store_run(y + i, ww_load_run(first + at, first, first + dim));
+        }
+        if (from < 0 || (p.mode == 0 && (at >= dim || at + size <= 0))) {
+            WwVector<T> none;
+#pragma unroll
+            for (int k = 0; k < size; k++) none.lane[k] = fill;
+            return ww_store_run(y + i, none);
+        }
+    }
+#pragma unroll 1
+    for (int k = 0; k < size && i + k < n; k++) {
+        const long long at = mapped(column + p.shift[0], 0, p);
+        y[i + k] = from < 0 || (u64)at >= (u64)dim ? fill : x[from * dim + at];
+        if (++column < width) continue;
+        column = 0;
+        from = source_row(++row, p);
+    }
+}
 
 template <class T> WW_DEVICE void pad(const T* x, T* y, u64 n, const Pad& p) {
-    constexpr int units = sizeof(T) == 16 ? 1 : 4;
-    const u64 base = blockIdx.x * (u64)(256 * units) + threadIdx.x;
-    T value[units];
-#pragma unroll
-    for (int k = 0; k < units; k++) {
-        const u64 i = base + k * 256;
-        if (i >= n) continue;
-        const long long from = n <= 0xffffffffull ? source((u32)i, p) : source(i, p);
-        value[k] = from < 0 ? Fill<T>::of(p.fill) : x[from];
-    }
-#pragma unroll
-    for (int k = 0; k < units; k++)
-        if (base + k * 256 < n) y[base + k * 256] = value[k];
+    const u64 i = (blockIdx.x * 256ull + threadIdx.x) * WwVector<T>::size;
+    if (i >= n) return;
+    if (n <= 0xffffffffull)
+        pad_run(x, y, (u32)i, (u32)n, p);
+    else
+        pad_run(x, y, i, n, p);
 }
 
 #define PAD(T) \
@@ -74,4 +92,3 @@ PAD(u8)
 PAD(u16)
 PAD(u32)
 PAD(u64)
-PAD(u128)

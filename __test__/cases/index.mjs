@@ -7,6 +7,7 @@ import { cases as matmul } from './matmul.mjs';
 import { cases as median } from './median.mjs';
 import { cases as normalize } from './normalize.mjs';
 import { cases as pool } from './pool.mjs';
+import { cases as resize, levels as resizeLevels } from './resize.mjs';
 import { cases as reduce, levels as reduceLevels } from './reduce.mjs';
 
 /**
@@ -16,7 +17,7 @@ import { cases as reduce, levels as reduceLevels } from './reduce.mjs';
  * options whose oracle is theirs.
  * `named` holds operands given as options; fills are those of helpers/random.mjs.
  */
-export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...evaluate, ...cast, ...layout, ...normalize, ...reduce, ...median];
+export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...evaluate, ...cast, ...layout, ...resize, ...normalize, ...reduce, ...median];
 
 /** Tolerance level of each op. Loosening one needs a sentence here saying why. */
 export const levelOf = {
@@ -77,4 +78,5 @@ export const levelOf = {
   cast: 'exact',
   evaluate: 'function',
   ...layoutLevels,
+  ...resizeLevels,
 };

@@ -30,17 +30,24 @@ const chosen = (op, name, shapes) => {
 /** One type of each size: units of it and of 16 bytes, tiles. */
 const sized = ['uint8', 'float16', 'float32', 'float64'];
 const layout = [
-  row('slice', 'odd columns', [[5, 7]], { starts: [1], ends: [6], axes: [1] }, { fill: 'wholes', dtypes: sized }),
+  row('slice', 'every other column', [[5, 7]], { starts: [1], ends: [6], axes: [1], steps: [2] }, { fill: 'wholes', dtypes: sized }),
+  row('slice', 'odd columns', [[5, 40]], { starts: [1], ends: [38], axes: [1] }, { fill: 'wholes', dtypes: sized }),
+  row('concat', 'odd columns', [[5, 20], [5, 17]], { axis: 1 }, { fill: 'wholes', dtypes: sized }),
   row('slice', 'rows of 16 bytes', [[5, 16]], { starts: [1], ends: [4] }, { fill: 'wholes', dtypes: sized }),
   row('pad', 'odd columns', [[5, 7]], { pads: [1, 2], axes: [1] }, { fill: 'wholes', dtypes: sized }),
-  row('pad', 'rows of 16 bytes', [[5, 16]], { pads: [1, 2], axes: [0] }, { fill: 'wholes', dtypes: sized }),
   chosen('gather', 'odd rows', [[5, 7], [3]]),
   chosen('gather', 'rows of 16 bytes', [[5, 16], [3]]),
   chosen('gatherElements', 'columns', [[5, 7], [3, 1]]),
   chosen('scatterElements', 'columns', [[5, 7], [3, 1], [3, 1]]),
-  row('transpose', 'whole runs', [[36, 40]], {}, { fill: 'wholes', dtypes: sized }),
+  ...[2, 3, 4].flatMap((channels) => [
+    row('transpose', `${channels} channels apart`, [[channels, 528]], {}, { fill: 'wholes', dtypes: sized }),
+    row('transpose', `${channels} channels together`, [[528, channels]], {}, { fill: 'wholes', dtypes: sized }),
+  ]),
+  row('transpose', 'whole runs', [[40, 48]], {}, { fill: 'wholes', dtypes: sized }),
   row('transpose', 'ragged', [[33, 65]], {}, { fill: 'wholes', dtypes: sized }),
 ];
+
+const resizes = [[[5, 7], [9, 4]], [[5, 7], [5, 9]], [[4, 5, 6], [7, 3, 9]]].map(([dims, sizes]) => row('resize', `[${dims}] to [${sizes}]`, [dims], { sizes, mode: 'linear' }));
 
 const pool = [
   ...['maxPool2d', 'averagePool2d'].map((op) => row(op, 'plain', [[2, 3, 8, 9]], { kernel: [3, 2], strides: [2, 2], pads: [1, 0, 1, 1] })),
@@ -73,7 +80,11 @@ const median = [
 const reductions = ['reduceSum', 'reduceL1', 'reduceSumSquare', 'reduceProd', 'reduceMax', 'reduceMin'].flatMap((op) =>
   [[[2, 300], 1], [[40, 8], 0], [[9, 5], 0]].map(([dims, axis]) => row(op, `[${dims}]`, [dims], { axes: [axis] }, { fill: [1, -1, 0.5, 2] })));
 
-const args = ['argMax', 'argMin'].map((op) => row(op, 'columns', [[40, 5]], { axis: 0 }));
+const args = ['argMax', 'argMin'].flatMap((op) => [
+  row(op, 'rows', [[3, 40]], { axis: 1 }),
+  row(op, 'vectors of columns in parts', [[300, 16]], { axis: 0 }),
+  row(op, 'columns', [[40, 5]], { axis: 0 }),
+]);
 
 /** Products with few rows, whose large operand lies along the sums or across: short sums, which stay chains, and long ones. */
 const skinny = [1, 3, 8].flatMap((m) => [60, 130].flatMap((k) => [true, false].map((transB) =>
@@ -118,7 +129,7 @@ const windows = [
 ];
 
 /** On a card with several multiprocessors. */
-export const several = [...elementwise, ...cast, ...layout, ...pool, ...rows, ...reductions, ...args, ...median, ...skinny, ...windows];
+export const several = [...elementwise, ...cast, ...layout, ...resizes, ...pool, ...rows, ...reductions, ...args, ...median, ...skinny, ...windows];
 
 /** Products of halves by each tile and transpose of compute capability 9.0, and sums that leave its tensor cores. */
 const halves = ['float16', 'bfloat16'];

@@ -57,6 +57,12 @@ const argRowsOf = (op) => {
       row(`numbers that are not finite, ${selectLastIndex ? 'last' : 'first'}`, [60, 9], { axis: 1, selectLastIndex }, 'nonFinite'),
       row(`none finite, ${selectLastIndex ? 'last' : 'first'}`, [30, 70], { axis: 0, selectLastIndex }, 'all'),
     ]),
+    ...[false, true].flatMap((selectLastIndex) => [
+      row(`ties in a long row, ${selectLastIndex ? 'last' : 'first'}`, [2, 70_000], { axis: 1, selectLastIndex }, 'ties'),
+      row(`infinities in a long row, ${selectLastIndex ? 'last' : 'first'}`, [40_001], { axis: 0, selectLastIndex }, op === 'argMax' ? -Infinity : Infinity),
+      row(`infinities in columns, ${selectLastIndex ? 'last' : 'first'}`, [300, 8], { axis: 0, selectLastIndex }, op === 'argMax' ? -Infinity : Infinity),
+    ]),
+    row('NaN at the end of a long row', [70_000], { axis: 0 }, { fill: 'normal', at: { 69_999: NaN } }),
     row('without dims', [4, 6, 5], { axis: -2, keepDims: false }),
     row('axis by default', [6, 5]),
     row('one long row', [70_001], { axis: 0 }),

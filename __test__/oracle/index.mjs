@@ -2,6 +2,7 @@ import { cast } from './cast.mjs';
 import { conv, convTranspose } from './conv.mjs';
 import { binary, binaryOp, evaluate, unary, unaryOp } from './elementwise.mjs';
 import * as layout from './layout.mjs';
+import { resize } from './resize.mjs';
 import { matmul } from './matmul.mjs';
 import { median } from './median.mjs';
 import { batchNorm, groupNorm, layerNorm, logSoftmax, rmsNorm, softmax } from './normalize.mjs';
@@ -37,6 +38,7 @@ export const oracle = {
   cast,
   evaluate,
   ...layout,
+  resize,
   ...reductions,
   ...indexReductions,
   ...Object.fromEntries(Object.keys(unary).map((op) => [op, unaryOp(op)])),

@@ -62,7 +62,7 @@ fn kind_text(kind: Kind) -> (String, Option<String>, bool) {
     match kind {
         Kind::Bool(default) => ("boolean".into(), Some(default.to_string()), false),
         Kind::Int(default) => ("number".into(), default.map(|value| value.to_string()), default.is_none()),
-        Kind::Ints => ("number[]".into(), None, false),
+        Kind::Ints | Kind::Floats => ("number[]".into(), None, false),
         Kind::Float(default) => ("number".into(), (!default.is_nan()).then(|| number_text(default)), false),
         Kind::Choice(words) => {
             let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();

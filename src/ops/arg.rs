@@ -5,7 +5,7 @@ use super::spec::*;
 use super::{Attrs, Call, FLOATS};
 use crate::cpu::{Float, for_pieces};
 use crate::dtype::DType;
-use crate::kernels::{Arg, Launcher, linear};
+use crate::kernels::{Arg, Launcher, grid_x, linear};
 use crate::shape::{normalize_axis, size_of};
 use crate::tensor::{DeviceView, HostView, HostViewMut};
 use crate::{Result, for_float, mismatch};
@@ -114,33 +114,70 @@ fn cuda(
         return Ok(());
     }
     let (length, inner) = extents(call)?;
-    let width = width(columns, length, inner);
+    let x = device_operand(call, inputs, 0)?;
+    let (size, y) = (call.dtype().size(), outputs[0].ptr);
+    let plan = Plan::of(columns, length, inner, 16 / size, x.0.is_multiple_of(16));
+    let workspace = if plan.parts == 1 { None } else { Some(launcher.scratch(16 * columns * plan.parts)?) };
     let flags = u32::from(is_min(call)) | u32::from(call.attrs.bool(LAST.name)) << 1;
-    let arguments = [
-        Arg::Ptr(device_operand(call, inputs, 0)?),
-        Arg::Ptr(outputs[0].ptr),
+    let mut arguments = vec![
+        Arg::Ptr(x),
+        Arg::Ptr(workspace.as_ref().map_or(y, |workspace| workspace.ptr())),
         Arg::U64(columns as u64),
         Arg::U64(length as u64),
-        Arg::U64(inner as u64),
-        Arg::U64(divisor(inner)),
-        Arg::U32(width as u32),
+        Arg::U64(plan.chunk as u64),
+        Arg::U32(plan.parts as u32),
+        Arg::U32(plan.width as u32),
         Arg::U32(flags),
     ];
-    let grid = linear((columns * width) as u64, 256, 1)?;
-    launcher.launch(&format!("arg_{}", call.dtype().suffix()), grid, &arguments)
+    if inner > 1 {
+        arguments.extend([Arg::U64(inner as u64), Arg::U64(divisor(inner))]);
+    }
+    let suffix = call.dtype().suffix();
+    let grid = linear((plan.units * plan.parts * plan.width) as u64, 256, 1)?;
+    launcher.launch(&format!("arg_{suffix}_{}", plan.form), grid, &arguments)?;
+    let Some(workspace) = workspace else { return Ok(()) };
+    let arguments = [Arg::Ptr(workspace.ptr()), Arg::Ptr(y), Arg::U32(plan.parts as u32), Arg::U32(flags)];
+    launcher.launch(&format!("arg_{suffix}_merge"), grid_x(columns as u64, 256, 0)?, &arguments)
 }
 
-/// Columns times threads of a column that keep a device busy.
-const BUSY: usize = 1 << 17;
+/// Threads that keep a device busy.
+const BUSY: usize = 1 << 18;
+/// Elements of a part at most, which kernels count in 32 bits.
+const LONGEST: usize = 1 << 31;
 
-/// Threads of a column: all of a block for long rows; for columns that lie apart as few as keep the device busy, so that
-/// a block reads many neighbours at once.
-fn width(columns: usize, length: usize, inner: usize) -> usize {
-    let most = length.div_ceil(4).next_power_of_two().min(256);
-    if inner == 1 {
-        return most;
+/// How the columns are spread over threads and launches.
+#[derive(Debug, PartialEq, Eq)]
+struct Plan {
+    form: &'static str,
+    /// Columns, or vectors of them where a thread takes several.
+    units: usize,
+    /// Threads of a part.
+    width: usize,
+    /// Elements of a part.
+    chunk: usize,
+    /// Parts of a column; from two on another launch finds the best of theirs.
+    parts: usize,
+}
+
+impl Plan {
+    /// `vector` is the number of elements in 16 bytes.
+    fn of(columns: usize, length: usize, inner: usize, vector: usize, aligned: bool) -> Plan {
+        let (form, units) = match inner {
+            1 => ("rows", columns),
+            _ if aligned && inner.is_multiple_of(vector) => ("columns", columns / vector),
+            _ => ("column", columns),
+        };
+        // Threads of a row lie side by side and are many; those of a column read a line each, so few of them leave long lines.
+        let (most, each) = if inner == 1 { (256, 4 * vector) } else { (8, 4) };
+        let wanted = length.div_ceil(each).next_power_of_two().min(most);
+        let enough = |width: &usize| inner == 1 || units * width >= BUSY;
+        let width = (0..8).map(|bits| 1 << bits).find(|width| *width >= wanted || enough(width));
+        let width = if inner == 1 { wanted } else { width.unwrap_or(wanted) };
+        let spare = BUSY.div_ceil(units * width).min(length / (4 * width * each));
+        let parts = spare.max(length.div_ceil(LONGEST)).max(1);
+        let chunk = length.div_ceil(parts).next_multiple_of(vector);
+        Plan { form, units, width, chunk, parts: length.div_ceil(chunk) }
     }
-    (0..=8).map(|bits| 1 << bits).find(|width| *width >= most || columns * width >= BUSY).unwrap_or(256)
 }
 
 #[cfg(test)]
@@ -180,19 +217,30 @@ mod tests {
 
     #[test]
     fn columns_are_shared_where_they_are_few() {
-        assert_eq!(width(10, 1000, 1), 256);
-        assert_eq!(width(10, 5, 1), 2);
-        assert_eq!(width(1 << 20, 1000, 64), 1);
-        assert_eq!(width(64, 4096, 64), 256);
-        assert_eq!(width(64, 1, 64), 1);
+        let plan = |columns, length, inner| {
+            let Plan { form, units, width, chunk, parts } = Plan::of(columns, length, inner, 4, true);
+            assert!(chunk * parts >= length && chunk * (parts - 1) < length);
+            (form, units, width, parts)
+        };
+        assert_eq!(plan(8192, 8192, 1), ("rows", 8192, 256, 1));
+        assert_eq!(plan(10, 5, 1), ("rows", 10, 1, 1));
+        assert_eq!(plan(1, 1 << 26, 1), ("rows", 1, 256, 1024));
+        assert_eq!(plan(1 << 20, 1000, 64), ("columns", 1 << 18, 1, 1));
+        assert_eq!(plan(8192, 8192, 8192), ("columns", 2048, 8, 16));
+        assert_eq!(plan(70, 1, 7), ("column", 70, 1, 1));
+        assert_eq!(plan(1, 5 << 31, 1).3, 1024);
     }
 
     #[test]
     fn every_type_has_its_kernel() {
         use Parameter::{Word32, Word64 as W};
-        for dtype in FLOATS {
-            let (_, entry) = kernel(&format!("arg_{}", dtype.suffix()), 75).unwrap();
-            assert_eq!(entry.parameters, [W, W, W, W, W, W, Word32, Word32]);
+        for suffix in FLOATS.iter().map(|dtype| dtype.suffix()) {
+            let parameters = |form| kernel(&format!("arg_{suffix}_{form}"), 75).unwrap().1.parameters;
+            let rows = [W, W, W, W, W, Word32, Word32, Word32];
+            assert_eq!(parameters("rows"), rows);
+            assert_eq!(parameters("columns"), [&rows[..], &[W, W]].concat());
+            assert_eq!(parameters("column"), [&rows[..], &[W, W]].concat());
+            assert_eq!(parameters("merge"), [W, W, Word32, Word32]);
         }
     }
 }

@@ -39,6 +39,7 @@ enum Value {
     Bool(bool),
     Int(i64),
     Ints(Vec<i64>),
+    Floats(Vec<f64>),
     Float(f64),
     Choice(&'static str),
     Text(String),
@@ -91,6 +92,14 @@ impl Attrs {
     pub fn ints(&self, name: &str) -> Option<&[i64]> {
         match self.get(name) {
             Some(Value::Ints(values)) => Some(values),
+            _ => None,
+        }
+    }
+
+    /// A list of numbers, `None` when left out.
+    pub fn floats(&self, name: &str) -> Option<&[f64]> {
+        match self.get(name) {
+            Some(Value::Floats(values)) => Some(values),
             _ => None,
         }
     }
@@ -192,6 +201,11 @@ fn check(op: &str, attribute: &Attribute, given: Option<&Raw>) -> Result<Option<
         (Kind::Ints, None) => return Ok(None),
         (Kind::Ints, Some(other)) => {
             return invalid!("{op}: '{name}' must be a list of integers, got {other}");
+        }
+        (Kind::Floats, Some(Raw::List(values))) => Value::Floats(values.clone()),
+        (Kind::Floats, None) => return Ok(None),
+        (Kind::Floats, Some(other)) => {
+            return invalid!("{op}: '{name}' must be a list of numbers, got {other}");
         }
         (Kind::Float(_), Some(Raw::Number(value))) => Value::Float(*value),
         (Kind::Float(default), None) => Value::Float(default),

@@ -25,6 +25,7 @@ mod planes;
 pub mod pool;
 mod precision;
 pub mod reduce;
+pub mod resize;
 pub mod rms_norm;
 mod rows;
 pub mod softmax;
@@ -57,6 +58,7 @@ const FAMILIES: &[&[OpSpec]] = &[
     evaluate::OPS,
     cast::OPS,
     layout::OPS,
+    resize::OPS,
     matmul::OPS,
     conv::OPS,
     conv_transpose::OPS,

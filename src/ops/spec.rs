@@ -88,6 +88,8 @@ pub enum Kind {
     Int(Option<i64>),
     /// A list of integers that may be left out.
     Ints,
+    /// A list of numbers that may be left out.
+    Floats,
     /// A number, with its default.
     Float(f64),
     /// One of the words; the first is the default.

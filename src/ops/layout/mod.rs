@@ -344,14 +344,24 @@ fn concat_cuda(
     outputs: &[DeviceView],
 ) -> Result<()> {
     let (axis, rows) = concat_rows(call)?;
+    let (bytes, n) = (call.dtype().size(), call.output().size());
+    if n == 0 {
+        return Ok(());
+    }
+    let mut parts = Vec::with_capacity(rows.len());
+    for (index, &length) in rows.iter().enumerate().filter(|(_, length)| **length > 0) {
+        parts.push((device_operand(call, inputs, index)?, length));
+    }
     let outer = size_of(&call.output().dims[..axis]);
+    if parts.len() <= cuda::MOST_PARTS {
+        return cuda::join(launcher, &parts, n, bytes, outputs[0].ptr);
+    }
     let total: usize = rows.iter().sum();
     let mut start = 0;
-    for (index, length) in rows.into_iter().enumerate() {
+    for (x, length) in parts {
         let lines = Axis { size: outer, x: length as isize, y: total as isize };
         let walk = Walk::new(0, start, [lines, Axis { size: length, x: 1, y: 1 }].into_iter());
-        let x = device_operand(call, inputs, index)?;
-        cuda::copy(launcher, &walk, call.dtype().size(), x, outputs[0].ptr)?;
+        cuda::copy(launcher, &walk, bytes, x, outputs[0].ptr)?;
         start += length;
     }
     Ok(())

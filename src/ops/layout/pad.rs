@@ -2,7 +2,6 @@
 
 use super::cpu::for_unit;
 use crate::cpu::for_pieces;
-use crate::driver::DevicePtr;
 use crate::kernels::{Arg, Launcher, linear};
 use crate::ops::cast::bits_of;
 use crate::ops::operands::{device_operand, divisor};
@@ -227,31 +226,11 @@ fn cuda(
     if call.output().size() == 0 {
         return Ok(());
     }
-    let (mut axes, mode) = plan(call)?;
-    let (x, y) = (device_operand(call, inputs, 0)?, outputs[0].ptr);
-    let bytes = widen(&mut axes, mode, call.dtype().size(), [x, y]);
-    let n: usize = axes.iter().map(|axis| axis.size).product();
+    let (axes, mode) = plan(call)?;
+    let (x, n, bytes) = (device_operand(call, inputs, 0)?, call.output().size() as u64, call.dtype().size());
     let words = pack(&axes, mode, fill_of(call));
-    let grid = linear(n as u64, 256, if bytes == 16 { 1 } else { 4 })?;
-    let arguments = [Arg::Ptr(x), Arg::Ptr(y), Arg::U64(n as u64), Arg::Block(&words)];
-    launcher.launch(&format!("pad_u{}", 8 * bytes), grid, &arguments)
-}
-
-/// Makes the innermost axis one of the widest units, up to 16 bytes, and gives their bytes.
-fn widen(axes: &mut [Axis], mode: Mode, bytes: usize, pointers: [DevicePtr; 2]) -> usize {
-    let inner = axes[0];
-    let fits = |unit: usize| {
-        let of = unit / bytes;
-        pointers.iter().all(|ptr| ptr.0.is_multiple_of(unit as u64))
-            && (mode == Mode::Constant || inner.is_plain())
-            && inner.size.is_multiple_of(of)
-            && inner.dim.is_multiple_of(of)
-            && inner.before.unsigned_abs().is_multiple_of(of as u64)
-    };
-    let unit = [16, 8, 4, 2].into_iter().find(|&unit| unit > bytes && fits(unit)).unwrap_or(bytes);
-    let of = unit / bytes;
-    axes[0] = Axis { size: inner.size / of, dim: inner.dim / of, before: inner.before / of as i64 };
-    unit
+    let arguments = [Arg::Ptr(x), Arg::Ptr(outputs[0].ptr), Arg::U64(n), Arg::Block(&words)];
+    launcher.launch(&format!("pad_u{}", 8 * bytes), linear(n, 256, 16 / bytes as u32)?, &arguments)
 }
 
 /// `struct Pad` of kernels/pad.cu.
@@ -338,7 +317,7 @@ mod tests {
     fn every_width_has_its_kernel() {
         use Parameter::{Block, Word64};
         let block = Block(pack(&[Axis { size: 1, dim: 1, before: 0 }], Mode::Wrap, 0).len() * 4);
-        for bits in [8, 16, 32, 64, 128] {
+        for bits in [8, 16, 32, 64] {
             assert_eq!(
                 kernel(&format!("pad_u{bits}"), 75).unwrap().1.parameters,
                 [Word64, Word64, Word64, block]
