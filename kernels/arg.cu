@@ -8,7 +8,8 @@
 //   arg_<dt>_columns(x, y, columns, length, chunk, parts, width, flags, inner, magic of inner)
 //       the same over S = 16 bytes / element neighbouring columns at a time, whole vectors; ceil(columns / S * ...) blocks
 //   arg_<dt>_column                                                        the same over one column at a time
-//   arg_<dt>_merge(workspace, y, parts, flags)                            256 threads, a block a column
+//   arg_<dt>_merge(workspace, y, columns, parts, width, flags)
+//       256 threads, ceil(columns * width / 256) blocks; width is a power of two up to 256: threads of a column
 // flags: 1 for the smallest, 2 for the last of equal ones.
 #include "common/math.cuh"
 #include "common/divide.cuh"
@@ -186,15 +187,18 @@ template <int V, class S> WW_DEVICE void columns_of(ARG_PARAMS(S), u64 inner, u6
     }
 }
 
-template <class T> WW_DEVICE void merge(const Best<T>* workspace, long long* y, unsigned parts, unsigned flags) {
+template <class T>
+WW_DEVICE void merge(const Best<T>* workspace, long long* y, u64 columns, unsigned parts, unsigned width, unsigned flags) {
     __shared__ Best<T> slots[256];
+    const unsigned lane = threadIdx.x / width, part = threadIdx.x % width;
+    const u64 column = blockIdx.x * (u64)(256 / width) + lane;
     Best<T> best{T(0), -1};
-    for (unsigned i = threadIdx.x; i < parts; i += 256) {
-        const Best<T> next = workspace[blockIdx.x * (u64)parts + i];
+    for (unsigned i = part; column < columns && i < parts; i += width) {
+        const Best<T> next = workspace[column * parts + i];
         if (beats(next, best, flags)) best = next;
     }
-    best = settle(best, slots, 0u, threadIdx.x, 256u, flags);
-    if (threadIdx.x == 0) y[blockIdx.x] = best.index;
+    best = settle(best, slots, lane, part, width, flags);
+    if (part == 0 && column < columns) y[column] = best.index;
 }
 
 #define ARG_PASS x, y, columns, length, chunk, parts, width, flags
@@ -205,8 +209,9 @@ template <class T> WW_DEVICE void merge(const Best<T>* workspace, long long* y, 
         columns_of<WwVector<S>::size>(ARG_PASS, inner, magic);                                                       \
     }                                                                                                                \
     KERNEL arg_##dt##_column(ARG_PARAMS(S), u64 inner, u64 magic) { columns_of<1>(ARG_PASS, inner, magic); }         \
-    KERNEL arg_##dt##_merge(const void* workspace, long long* y, unsigned parts, unsigned flags) {                   \
-        merge((const Best<WwCompute<S>>*)workspace, y, parts, flags);                                                \
+    KERNEL arg_##dt##_merge(const void* workspace, long long* y, u64 columns, unsigned parts, unsigned width,        \
+                            unsigned flags) {                                                                        \
+        merge((const Best<WwCompute<S>>*)workspace, y, columns, parts, width, flags);                                \
     }
 ARG(float, f32)
 ARG(double, f64)

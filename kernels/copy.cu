@@ -3,7 +3,7 @@
 // that sizes, strides and both addresses allow, so that no kernel looks at alignment.
 //   copy_u<bits>(x, y, n, Walk)        n units; 256 threads, ceil(n / 1024) blocks, of 128 bits ceil(n / 256)
 // Transposes through shared memory, up to 64 bits: x runs along `columns`, y along `rows`, side by side each; the axes of
-// `outer` hold one such matrix each. Tiles have 16 R by 16 R elements, R = 8 of 8 and 16 bits, 4 of 32, 2 of 64.
+// `outer` hold one such matrix each. Tiles have 16 R by 16 R elements, R = 8 of 16 bits, 2 of 64, 4 of the others.
 //   transpose_u<bits>(x, y, matrices, Matrix, Walk outer)
 //                                      256 threads, across * down * matrices blocks
 // `vectors`: both sizes, all strides and both addresses are multiples of R elements.
@@ -191,7 +191,7 @@ COPY(u16)
 COPY(u32)
 COPY(u64)
 COPY(u128)
-TRANSPOSE(u8, 8)
+TRANSPOSE(u8, 4)
 TRANSPOSE(u16, 8)
 TRANSPOSE(u32, 4)
 TRANSPOSE(u64, 2)

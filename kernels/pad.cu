@@ -25,6 +25,7 @@ WW_DEVICE long long mapped(long long c, u32 d, const Pad& p) {
     }
     if (p.mode == 2) return c < 0 ? 0 : c >= dim ? dim - 1 : c;
     if (p.mode != 3 || c < dim) return c;
+    if (c < 2 * dim) return c - dim;
     u64 within;
     ww_divide((u64)c, p.dim[d], p.dim_magic[d], within);
     return (long long)within;
@@ -66,6 +67,18 @@ template <class Index, class T> WW_DEVICE void pad_run(const T* x, T* y, Index i
             for (int k = 0; k < size; k++) none.lane[k] = fill;
             return ww_store_run(y + i, none);
         }
+    }
+    // Rows of a run and more: its end lies in this row or the next.
+    if (width >= size && i + size <= n) {
+        const long long next = column + size > width ? source_row((Index)(row + 1), p) : from;
+        WwVector<T> v;
+#pragma unroll
+        for (int k = 0; k < size; k++) {
+            const bool beyond = column + k >= width;
+            const long long at = mapped(column + k - (beyond ? width : 0) + p.shift[0], 0, p), line = beyond ? next : from;
+            v.lane[k] = line < 0 || (u64)at >= (u64)dim ? fill : x[line * dim + at];
+        }
+        return ww_store_run(y + i, v);
     }
 #pragma unroll 1
     for (int k = 0; k < size && i + k < n; k++) {

@@ -5,7 +5,7 @@ use super::spec::*;
 use super::{Attrs, Call, FLOATS};
 use crate::cpu::{Float, for_pieces};
 use crate::dtype::DType;
-use crate::kernels::{Arg, Launcher, grid_x, linear};
+use crate::kernels::{Arg, Launcher, linear};
 use crate::shape::{normalize_axis, size_of};
 use crate::tensor::{DeviceView, HostView, HostViewMut};
 use crate::{Result, for_float, mismatch};
@@ -136,8 +136,16 @@ fn cuda(
     let grid = linear((plan.units * plan.parts * plan.width) as u64, 256, 1)?;
     launcher.launch(&format!("arg_{suffix}_{}", plan.form), grid, &arguments)?;
     let Some(workspace) = workspace else { return Ok(()) };
-    let arguments = [Arg::Ptr(workspace.ptr()), Arg::Ptr(y), Arg::U32(plan.parts as u32), Arg::U32(flags)];
-    launcher.launch(&format!("arg_{suffix}_merge"), grid_x(columns as u64, 256, 0)?, &arguments)
+    let width = plan.parts.next_power_of_two().min(256);
+    let arguments = [
+        Arg::Ptr(workspace.ptr()),
+        Arg::Ptr(y),
+        Arg::U64(columns as u64),
+        Arg::U32(plan.parts as u32),
+        Arg::U32(width as u32),
+        Arg::U32(flags),
+    ];
+    launcher.launch(&format!("arg_{suffix}_merge"), linear((columns * width) as u64, 256, 1)?, &arguments)
 }
 
 /// Threads that keep a device busy.
@@ -240,7 +248,7 @@ mod tests {
             assert_eq!(parameters("rows"), rows);
             assert_eq!(parameters("columns"), [&rows[..], &[W, W]].concat());
             assert_eq!(parameters("column"), [&rows[..], &[W, W]].concat());
-            assert_eq!(parameters("merge"), [W, W, Word32, Word32]);
+            assert_eq!(parameters("merge"), [W, W, W, Word32, Word32, Word32]);
         }
     }
 }

@@ -82,9 +82,9 @@ fn transpose(
         .collect();
     let matrices: usize = outer.iter().map(|axis| axis.size).product();
     let run = match bytes {
+        2 => 8,
         8 => 2,
-        4 => 4,
-        _ => 8,
+        _ => 4,
     };
     let (columns, rows) = (axes[columns], axes[rows]);
     let (across, down) = (columns.size.div_ceil(16 * run), rows.size.div_ceil(16 * run));
@@ -125,16 +125,17 @@ struct Channels {
 
 impl Channels {
     fn of(axes: &[Axis], bytes: usize, pointers: [DevicePtr; 2]) -> Option<Channels> {
-        let side = |step: fn(&Axis) -> isize, other: fn(&Axis) -> isize| {
+        type Step = fn(&Axis) -> isize;
+        let side = |step: Step, other: Step| {
             let few = axes.iter().position(|axis| step(axis) == 1 && (2..=4).contains(&axis.size))?;
             let next = axes[few].size as isize;
             let pixels = axes.iter().position(|axis| step(axis) == next && other(axis) == 1)?;
             Some((few, pixels, other(&axes[few])))
         };
-        let (of_x, of_y): (fn(&Axis) -> isize, fn(&Axis) -> isize) = (|axis| axis.x, |axis| axis.y);
+        let (of_x, of_y): (Step, Step) = (|axis| axis.x, |axis| axis.y);
         let joined = side(of_x, of_y).map(|found| ("deinterleave", found));
-        let (kernel, (few, pixels, pitch)) =
-            joined.or_else(|| side(of_y, of_x).map(|found| ("interleave", found)))?;
+        let apart = || side(of_y, of_x).map(|found| ("interleave", found));
+        let (kernel, (few, pixels, pitch)) = joined.or_else(apart)?;
         let (channels, run) = (axes[few].size, 16 / bytes);
         let places = 0..axes.len();
         let outer: Vec<Axis> =

@@ -198,7 +198,7 @@ fn axes(spec: &OpSpec, attrs: &Attrs, dims: &[usize]) -> Result<Vec<Axis>> {
     let mut axes = Vec::with_capacity(chosen.len());
     for (index, (&axis, (scale, output))) in chosen.iter().zip(targets).enumerate() {
         let input = dims[axis];
-        if (input == 0 && output > 0.0) || !(output < LONGEST) {
+        if (input == 0 && output > 0.0) || output.is_nan() || output >= LONGEST {
             return mismatch!("{}: axis {axis} of {input} cannot be resized to {output}", spec.name);
         }
         let region = [roi[index], roi[index + chosen.len()]];
