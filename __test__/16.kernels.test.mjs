@@ -5,7 +5,7 @@ import internal from '../lib/internal.js';
 import { emulate, requireEmulator } from './helpers/emulator.mjs';
 
 /** Families whose kernels use or feed Hopper's own instructions; compute capability 9.0 is emulated for them alone. */
-const HOPPER = ['conv_planes', 'conv_split', 'gemm_double', 'gemm_half', 'gemm_split', 'split'];
+const HOPPER = ['conv_half', 'conv_nhwc', 'conv_planes', 'conv_split', 'gemm_double', 'gemm_half', 'gemm_split', 'split'];
 
 /** Families that are emulated at compute capability 9.0 too, where their text is another. */
 const AT_BOTH = ['gemm_direct'];

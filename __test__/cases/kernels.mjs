@@ -2,6 +2,8 @@
 // number of multiprocessors: on a card with one, large tiles pay at small sizes.
 import { types } from './cast.mjs';
 import { convolutions, shared } from './conv-tensor-cores.mjs';
+import { halves as halfConvolutions } from './conv-halves.mjs';
+import { convolutions } from './conv-tensor-cores.mjs';
 import { binaryOps, unaryOps } from './elementwise.mjs';
 import { cases } from './tensor-cores.mjs';
 
@@ -151,4 +153,4 @@ export const single = [
 
 /** On a card of compute capability 9.0 with one multiprocessor, and on the others. */
 export const sharedTiles = shared;
-export const tensorCores = [...cases, ...convolutions];
+export const tensorCores = [...cases, ...convolutions, ...halfConvolutions];

@@ -1,7 +1,6 @@
 //! The GPU form: a plan found from sizes and alignments alone, then its launches.
 
-use super::{Extra, Problem, Setting, run_in_parts, split};
-use crate::Result;
+use super::{Extra, Problem, Setting, half, run_in_parts, split};
 use crate::driver::DevicePtr;
 use crate::kernels::{Arg, Launcher, grid_x, linear};
 use crate::ops::activation::Activation;
@@ -9,6 +8,7 @@ use crate::ops::operands::{device_optional, device_view};
 use crate::ops::tile::{Card, Choice, STEP, Tile, Work, choose, split_evenly};
 use crate::ops::{Call, Precision, halves};
 use crate::tensor::DeviceView;
+use crate::{DType, Result};
 
 #[rustfmt::skip]
 const TILES_F32: &[Tile] = &[
@@ -167,9 +167,32 @@ pub fn run(
         return Ok(());
     }
     let Some(wide) = call.widened() else { return run_wide(call, launcher, inputs, outputs) };
+    if run_half(call, launcher, inputs, outputs)? {
+        return Ok(());
+    }
     halves::run_widened(launcher, inputs, &outputs[0], |inputs, output| {
         run_wide(&with_one_plane(wide), launcher, inputs, &[*output])
     })
+}
+
+/// Runs the convolution on operands of 16 bits as they are, where such a route takes it.
+fn run_half(
+    call: &Call,
+    launcher: &Launcher,
+    inputs: &[Option<DeviceView>],
+    outputs: &[DeviceView],
+) -> Result<bool> {
+    let problem = super::problem(call)?.normalized();
+    let views = [device_view(call, inputs, 0)?, device_view(call, inputs, 1)?];
+    let [x, w] = views.map(|view| view.ptr);
+    let at = half::Pointers { x, w, bias: device_optional(inputs, 2), y: outputs[0].ptr };
+    let setting = setting(call, launcher, [x, at.y])?;
+    if setting.card.level != 90 {
+        return Ok(false);
+    }
+    let Some(plan) = half::plan(&problem, &setting, call.dtype(), call.precision) else { return Ok(false) };
+    let parameters = Activation::new(&call.attrs).arguments(DType::F32);
+    half::run(&plan, launcher, &setting, at, &views, parameters)
 }
 
 /// The call on operands that had 16 bits: one plane holds them whole, a second one would be zeros.

@@ -2,6 +2,7 @@
 
 mod cpu;
 mod cuda;
+mod half;
 mod launch;
 mod problem;
 mod split;

@@ -169,7 +169,7 @@ fn image_axis(axis: &WindowAxis, bits: u32) -> Option<ImageAxis> {
     })
 }
 
-fn image_axes(problem: &Problem) -> Option<Vec<ImageAxis>> {
+pub fn image_axes(problem: &Problem) -> Option<Vec<ImageAxis>> {
     let [depth, height, width] = &problem.axes;
     let flat = depth.input == 1 && depth.output == 1 && depth.kernel == 1 && depth.begin == 0;
     if flat {

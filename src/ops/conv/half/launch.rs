@@ -1,0 +1,75 @@
+//! The launches of a plan.
+
+use super::super::super::planes;
+use super::super::Setting;
+use super::{Plan, Side};
+use crate::Result;
+use crate::driver::{DevicePtr, TensorMap};
+use crate::kernels::{Arg, Launcher, grid_x};
+use crate::tensor::DeviceView;
+
+type Prepared<'a> = planes::Prepared<'a, Side>;
+
+/// Addresses of operands and result.
+#[derive(Debug, Clone, Copy)]
+pub struct Pointers {
+    pub x: DevicePtr,
+    pub w: DevicePtr,
+    pub bias: DevicePtr,
+    pub y: DevicePtr,
+}
+
+/// Enqueues the convolution. `false` when this device lacks the memory or the driver the tensor maps that it takes.
+pub fn run(
+    plan: &Plan,
+    launcher: &Launcher,
+    setting: &Setting,
+    at: Pointers,
+    views: &[DeviceView; 2],
+    parameters: [Arg; 2],
+) -> Result<bool> {
+    let sides = [&plan.x, &plan.w];
+    let forms = planes::forms(sides, views);
+    let Some(sides) = planes::prepare(launcher, sides, [at.x, at.w], &forms)? else { return Ok(false) };
+    let Some(maps) = maps(plan, launcher, &sides)? else { return Ok(false) };
+    let copied = copy(plan, launcher, setting, &sides, at)?;
+    planes::keep(&sides, views);
+    let words = plan.words(setting);
+    let mut arguments = maps.each_ref().map(|map| Arg::Block(map.words())).to_vec();
+    arguments.extend([at.bias, at.y].map(Arg::Ptr));
+    arguments.extend(parameters);
+    arguments.push(Arg::Block(&words));
+    let blocks = plan.tiles().min(launcher.multiprocessors() as usize);
+    let grid = grid_x(blocks as u64, 384, plan.tile.shared())?;
+    let grid = if copied { grid.early() } else { grid };
+    launcher.launch(&format!("conv_{}_{}", plan.dtype.suffix(), plan.tile.name), grid, &arguments)?;
+    Ok(true)
+}
+
+/// The maps of both sides; `None` where the driver makes none.
+fn maps(plan: &Plan, launcher: &Launcher, [x, w]: &[Prepared; 2]) -> Result<Option<[TensorMap; 2]>> {
+    let context = launcher.core().context();
+    let (images, weights) = (plan.images(x.planes.ptr()), plan.weights(w.planes.ptr()));
+    let x = TensorMap::images(context, &images, plan.tile.pixels as u32)?;
+    let w = TensorMap::halves(context, weights, plan.tile.filters as u32)?;
+    Ok(x.zip(w).map(|(x, w)| [x, w]))
+}
+
+/// Enqueues the making of the copies that are not there; whether there were such.
+fn copy(
+    plan: &Plan,
+    launcher: &Launcher,
+    setting: &Setting,
+    [x, w]: &[Prepared; 2],
+    at: Pointers,
+) -> Result<bool> {
+    let blocks = [x, w].map(|side| if side.made { side.side.blocks } else { 0 });
+    if blocks == [0, 0] {
+        return Ok(false);
+    }
+    let words = plan.copies_words(blocks[0], setting);
+    let pointers = [at.x, x.planes.ptr(), at.w, w.planes.ptr()];
+    let arguments = [&pointers.map(Arg::Ptr)[..], &[Arg::Block(&words)]].concat();
+    launcher.launch(plan.copying(), grid_x((blocks[0] + blocks[1]) as u64, 256, 0)?, &arguments)?;
+    Ok(true)
+}
