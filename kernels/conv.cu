@@ -4,7 +4,7 @@
 //   conv_*_pack       weights to [group][channel block][tap][16][m_pad], 256 threads, 32 x 32 elements a block
 //   conv_*_<tile>     implicit product over packed weights; grid.x = row tiles * column tiles * splits * groups
 //   conv_*_table_<tile>  the same over weights as they are, for few input channels
-//   conv_*_direct     one thread an output (few channels per group); conv_*_depthwise_k<K>s<S>: one channel per group, K x K, stride S
+//   conv_*_direct     one thread an output (few channels per group)
 //   conv_*_reduce     sums splits: with splits > 1 the product writes [split] copies of the output to a workspace
 #include "common/conv_tile.cuh"
 
@@ -94,54 +94,10 @@ template <class T> WW_INLINE void conv_direct(const T *x, const T *w, const T *b
     d[i] = activate(sum, p.act, p0, p1);
 }
 
-// One thread has four outputs below each other. Blocks: ceil(images * channels * ceil(H out / 4) * W out / 256).
-template <class T, int K, int S> WW_INLINE void conv_depthwise(const T *x, const T *w, const T *bias, T *d, T p0, T p1, const Conv &p) {
-    constexpr int R = 4;
-    const unsigned width = p.out[2], strips = (p.out[1] + R - 1) / R, per_plane = width * strips, channels = p.groups * p.group_out;
-    const unsigned long long i = blockIdx.x * 256ull + threadIdx.x, all = i / per_plane;
-    if (all >= (unsigned long long)p.images * channels) return;
-    const unsigned rest = (unsigned)(i - all * per_plane), oh = rest / width * R, ow = rest % width;
-    const unsigned image = (unsigned)(all / channels), channel = (unsigned)(all % channels);
-    const T *from = x + ((long long)image * p.groups + channel / p.group_out) * p.in[1] * p.in[2];
-    const T *weights = w + (long long)channel * (K * K);
-    T weight[K * K], sum[R];
-#pragma unroll
-    for (int k = 0; k < K * K; ++k) weight[k] = weights[k];
-#pragma unroll
-    for (int r = 0; r < R; ++r) sum[r] = T(0);
-    const int y0 = (int)(oh * S) - p.pad[1], x0 = (int)(ow * S) - p.pad[2];
-#pragma unroll
-    for (int y = 0; y < (R - 1) * S + K; ++y) {
-        const bool row_in = (unsigned)(y0 + y) < p.in[1];
-        const T *line = from + (long long)(y0 + y) * p.in[2] + x0;
-#pragma unroll
-        for (int q = 0; q < K; ++q) {
-            const T v = row_in && (unsigned)(x0 + q) < p.in[2] ? line[q] : T(0);
-#pragma unroll
-            for (int r = 0; r < R; ++r)
-                if (y - r * S >= 0 && y - r * S < K) sum[r] = ww_fma(v, weight[(y - r * S) * K + q], sum[r]);
-        }
-    }
-    const T b = bias ? bias[channel] : T(0);
-    T *to = d + (all * p.out[1] + oh) * width + ow;
-#pragma unroll
-    for (int r = 0; r < R; ++r) sum[r] = bias ? sum[r] + b : sum[r];
-    activate_short(sum, p.act, p0, p1);
-#pragma unroll
-    for (int r = 0; r < R; ++r)
-        if (oh + r < p.out[1]) to[(long long)r * width] = sum[r];
-    if (p.act < ACT_SIGMOID) return;
-    for (int r = 0; r < R && oh + r < p.out[1]; ++r) to[(long long)r * width] = activate(to[(long long)r * width], p.act, p0, p1);
-}
-
 #define CONV_ARGS(T) const T *x, const T *w, const T *bias, T *d, T p0, T p1, Conv p
 #define CONV_TILE(NAME, BLOCKS, TABLE, T, ...)                                                                             \
     extern "C" __global__ void __launch_bounds__(Tile<T, __VA_ARGS__>::THREADS, BLOCKS) NAME(CONV_ARGS(T)) {               \
         conv_tile<Tile<T, __VA_ARGS__>, TABLE>(x, w, bias, d, p0, p1, p);                                                  \
-    }
-#define CONV_DEPTHWISE(T, N, K, S)                                                                                         \
-    extern "C" __global__ void __launch_bounds__(256) conv_##N##_depthwise_k##K##s##S(CONV_ARGS(T)) {                      \
-        conv_depthwise<T, K, S>(x, w, bias, d, p0, p1, p);                                                                 \
     }
 #define CONV_COMMON(T, N)                                                                                                  \
     extern "C" __global__ void __launch_bounds__(256) conv_##N##_pack(const T *w, T *packed, Conv p) {                     \
@@ -153,11 +109,7 @@ template <class T, int K, int S> WW_INLINE void conv_depthwise(const T *x, const
     }                                                                                                                      \
     extern "C" __global__ void __launch_bounds__(256) conv_##N##_direct(CONV_ARGS(T)) {                                    \
         conv_direct(x, w, bias, d, p0, p1, p);                                                                             \
-    }                                                                                                                      \
-    CONV_DEPTHWISE(T, N, 3, 1)                                                                                             \
-    CONV_DEPTHWISE(T, N, 3, 2)                                                                                             \
-    CONV_DEPTHWISE(T, N, 5, 1)                                                                                             \
-    CONV_DEPTHWISE(T, N, 5, 2)
+    }
 
 #if __CUDA_ARCH__ >= 800
 #define F64_BLOCKS 3

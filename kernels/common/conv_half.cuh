@@ -17,8 +17,6 @@ template <bool TURNS_, int BN_, bool BF16_> struct ConvHalfTile {
     // A slot always serves the same warpgroup where they take turns.
     static constexpr int FIT = (CONV_HALF_ROOM - EXCHANGED - STAGED) / BYTES, SLOTS = TURNS ? FIT & ~1 : FIT;
     static constexpr unsigned SHARED = SLOTS * BYTES + EXCHANGED + STAGED + 1024;
-    // Pieces of 32 pixels that a warpgroup finishes.
-    static constexpr int PIECES = TURNS ? BN / 64 : BN / 32;
 };
 
 // Element type T of bias and result.
@@ -126,34 +124,22 @@ template <class Tl> WW_INLINE void conv_half_sum(float (&d)[Tl::R], ConvHalfRing
 // Of a thread's sums, those of 32 pixels.
 constexpr int CONV_PIECE = 16;
 
-template <int R> WW_INLINE void conv_half_pick(float (&v)[CONV_PIECE], const float (&d)[R], unsigned piece) {
-#pragma unroll
-    for (int p = 0; p < R / CONV_PIECE; ++p)
-        if (piece == p) {
-#pragma unroll
-            for (int i = 0; i < CONV_PIECE; ++i) v[i] = d[p * CONV_PIECE + i];
-        }
-}
-
-// Both warpgroups' sums: each adds what the other has of its pixels to its own.
-WW_INLINE void conv_half_exchange(float (&v)[CONV_PIECE], const float (&given)[CONV_PIECE], unsigned room, unsigned group) {
+// Both warpgroups' sums: each adds what the other has of its half of the pixels to its own, v.
+template <int N> WW_INLINE void conv_half_exchange(float (&v)[N], const float *own, const float *given, unsigned room, unsigned group) {
     const unsigned thread = (threadIdx.x & 127) * 4, to = room + group * 8192 + thread, from = room + (group ^ 1) * 8192 + thread;
 #pragma unroll
-    for (int i = 0; i < CONV_PIECE; ++i) asm volatile("st.shared.f32 [%0], %1;" ::"r"(to + i * 512), "f"(given[i]) : "memory");
-    asm volatile("bar.sync 1, 256;" ::: "memory");
+    for (int first = 0; first < N; first += CONV_PIECE) {
 #pragma unroll
-    for (int i = 0; i < CONV_PIECE; ++i) {
-        float other;
-        asm volatile("ld.shared.f32 %0, [%1];" : "=f"(other) : "r"(from + i * 512) : "memory");
-        v[i] += other;
+        for (int i = 0; i < CONV_PIECE; ++i) asm volatile("st.shared.f32 [%0], %1;" ::"r"(to + i * 512), "f"(given[first + i]) : "memory");
+        asm volatile("bar.sync 1, 256;" ::: "memory");
+#pragma unroll
+        for (int i = 0; i < CONV_PIECE; ++i) {
+            float other;
+            asm volatile("ld.shared.f32 %0, [%1];" : "=f"(other) : "r"(from + i * 512) : "memory");
+            v[first + i] = own[first + i] + other;
+        }
+        asm volatile("bar.sync 1, 256;" ::: "memory");
     }
-    asm volatile("bar.sync 1, 256;" ::: "memory");
-}
-
-// Where a pixel of filter 0 lies in the result, -1 beyond the last one.
-WW_INLINE long long conv_half_place(unsigned pixel, unsigned plane, const Conv &p) {
-    const unsigned image = pixel / plane;
-    return pixel < p.pixels ? (long long)image * p.group_out * plane + (pixel - image * plane) : -1;
 }
 
 // Of a warp's 16 rows of 32 staged pixels, units of 16 bytes are turned so that pairs and units meet all banks.
@@ -171,51 +157,68 @@ WW_INLINE void conv_move(uint2 *to, unsigned from) {
 }
 WW_INLINE void conv_move(uint4 *to, unsigned from) { *to = load_words(from); }
 
-// Writes what is staged, filters from `filter` on, in vectors V that do not cross images.
-template <class V, class T> WW_INLINE void conv_half_write(T *d, unsigned stage, unsigned filter, unsigned pixel, const Conv &p) {
+// A warp's results, 16 filters from `filter` on, of pixels from `pixel` on, in vectors V, which do not cross images.
+template <class V, int N, class T> WW_INLINE void conv_half_write(const float (&v)[N], unsigned stage, unsigned filter, unsigned pixel, T *d, const Conv &p) {
     constexpr unsigned SIZE = sizeof(V) / 2, LANES = 32 / SIZE;
-    const unsigned lane = threadIdx.x & 31, at = lane % LANES * SIZE, plane = p.out[0] * p.out[1] * p.out[2];
-    const long long place = conv_half_place(pixel + at, plane, p);
-    if (place < 0) return;
-    T *to = d + place + (unsigned long long)(filter + lane / LANES) * plane;
+    const unsigned lane = threadIdx.x & 31, first = lane >> 2, row0 = lane / LANES, at = lane % LANES * SIZE, plane = p.out[0] * p.out[1] * p.out[2];
+    // The lane's pixel: its image, and the place there.
+    pixel += at;
+    unsigned image = pixel / plane, in = pixel - image * plane;
 #pragma unroll
-    for (unsigned row = lane / LANES; row < 16; row += SIZE, to += (unsigned long long)SIZE * plane)
-        if (filter + row < p.group_out) conv_move((V *)to, stage + conv_staged(row, at >> 3) + (at & 7) * 2);
+    for (int piece = 0; piece < N / CONV_PIECE; ++piece, pixel += 32) {
+        __syncwarp();
+#pragma unroll
+        for (unsigned i = 0; i < CONV_PIECE / 2; ++i)
+            store_word(stage + conv_staged(first + (i & 1) * 8, i >> 1) + (lane & 3) * 4, pack_pair<T>(v[piece * CONV_PIECE + i * 2], v[piece * CONV_PIECE + i * 2 + 1]));
+        __syncwarp();
+        if (pixel >= p.pixels) continue;
+        T *to = d + ((unsigned long long)image * p.group_out + filter + row0) * plane + in;
+#pragma unroll
+        for (unsigned row = 0; row < 16; row += SIZE, to += (unsigned long long)SIZE * plane)
+            if (filter + row0 + row < p.group_out) conv_move((V *)to, stage + conv_staged(row0 + row, at >> 3) + (at & 7) * 2);
+        for (in += 32; in >= plane; in -= plane) ++image;
+    }
 }
 
-// The end of a piece: bias, activation, rounding.
-template <class T> WW_INLINE void conv_half_finish(float (&v)[CONV_PIECE], unsigned stage, unsigned filter, unsigned pixel, const ConvHalfOut<T> &out, const Conv &p) {
-    const unsigned lane = threadIdx.x & 31, row = lane >> 2;
-    if (out.bias) {
-#pragma unroll
-        for (unsigned h = 0; h < 2; ++h) {
-            const float bias = filter + row + h * 8 < p.group_out ? (float)out.bias[filter + row + h * 8] : 0.0f;
-#pragma unroll
-            for (int i = 0; i < CONV_PIECE; i += 4) v[i + h * 2] += bias, v[i + h * 2 + 1] += bias;
-        }
-    }
-    activate_short(v, p.act, out.p0, out.p1);
-    if (p.act >= ACT_SIGMOID) {
-        // Rolled, so that the long code stands once.
+// The long activations, rolled so that their code stands once.
+template <int N> WW_INLINE void conv_half_activate(float (&v)[N], unsigned act, float p0, float p1) {
+#pragma unroll 1
+    for (int piece = 0; piece < N; piece += CONV_PIECE) {
 #pragma unroll 1
         for (int i = 0; i < CONV_PIECE; ++i) {
-            const float x = activate(v[0], p.act, out.p0, out.p1);
+            const float x = activate(v[0], act, p0, p1);
 #pragma unroll
             for (int j = 0; j < CONV_PIECE - 1; ++j) v[j] = v[j + 1];
             v[CONV_PIECE - 1] = x;
         }
-    }
-    __syncwarp();
+        float done[CONV_PIECE];
 #pragma unroll
-    for (unsigned i = 0; i < CONV_PIECE / 2; ++i)
-        store_word(stage + conv_staged(row + (i & 1) * 8, i >> 1) + (lane & 3) * 4, pack_pair<T>(v[i * 2], v[i * 2 + 1]));
-    __syncwarp();
+        for (int i = 0; i < CONV_PIECE; ++i) done[i] = v[i];
+#pragma unroll
+        for (int i = 0; i < N - CONV_PIECE; ++i) v[i] = v[i + CONV_PIECE];
+#pragma unroll
+        for (int i = 0; i < CONV_PIECE; ++i) v[N - CONV_PIECE + i] = done[i];
+    }
+}
+
+// The end of a warp's sums: bias, activation, rounding.
+template <int N, class T> WW_INLINE void conv_half_finish(float (&v)[N], unsigned stage, unsigned filter, unsigned pixel, const ConvHalfOut<T> &out, const Conv &p) {
+    if (out.bias) {
+        const unsigned first = filter + (threadIdx.x >> 2 & 7);
+        float bias[2];
+#pragma unroll
+        for (unsigned h = 0; h < 2; ++h) bias[h] = first + h * 8 < p.group_out ? (float)out.bias[first + h * 8] : 0.0f;
+#pragma unroll
+        for (int i = 0; i < N; ++i) v[i] += bias[i >> 1 & 1];
+    }
+    activate_short(v, p.act, out.p0, out.p1);
+    if (p.act >= ACT_SIGMOID) conv_half_activate(v, p.act, out.p0, out.p1);
     if (p.flags & CONV_EIGHTS)
-        conv_half_write<uint4>(out.d, stage, filter, pixel, p);
+        conv_half_write<uint4>(v, stage, filter, pixel, out.d, p);
     else if (p.flags & CONV_FOURS)
-        conv_half_write<uint2>(out.d, stage, filter, pixel, p);
+        conv_half_write<uint2>(v, stage, filter, pixel, out.d, p);
     else
-        conv_half_write<unsigned short>(out.d, stage, filter, pixel, p);
+        conv_half_write<unsigned short>(v, stage, filter, pixel, out.d, p);
 }
 
 template <class Tl, class T> WW_INLINE void conv_half_multiply(const ConvHalfOut<T> &out, const WgmmaShared &shared, unsigned blocks, const Conv &p) {
@@ -226,18 +229,17 @@ template <class Tl, class T> WW_INLINE void conv_half_multiply(const ConvHalfOut
     for (unsigned tile = blockIdx.x; tile < walk.total; tile += gridDim.x) {
         float d[Tl::R];
         conv_half_sum(d, ring, shared, ring.own(blocks));
-        const unsigned filter = walk.filter(tile) + (Tl::TURNS ? 0 : group * 64) + warp * 16;
-#pragma unroll 1
-        for (unsigned piece = 0; piece < Tl::PIECES; ++piece) {
-            const unsigned at = Tl::TURNS ? group * Tl::PIECES + piece : piece;
-            float v[CONV_PIECE];
-            conv_half_pick(v, d, at);
-            if constexpr (Tl::TURNS) {
-                float given[CONV_PIECE];
-                conv_half_pick(given, d, (group ^ 1) * Tl::PIECES + piece);
-                conv_half_exchange(v, given, shared.stage, group);
-            }
-            conv_half_finish(v, stage, filter, walk.pixel(tile) + at * 32, out, p);
+        const unsigned filter = walk.filter(tile) + warp * 16, pixel = walk.pixel(tile);
+        if constexpr (Tl::TURNS) {
+            constexpr int OWN = Tl::R / 2;
+            float v[OWN];
+            if (group == 0)
+                conv_half_exchange(v, d, d + OWN, shared.stage, group);
+            else
+                conv_half_exchange(v, d + OWN, d, shared.stage, group);
+            conv_half_finish(v, stage, filter, pixel + group * (Tl::BN / 2), out, p);
+        } else {
+            conv_half_finish(d, stage, filter + group * 64, pixel, out, p);
         }
     }
 }

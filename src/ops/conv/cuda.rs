@@ -44,8 +44,6 @@ const VECTOR_D: u32 = 2;
 const PACKING: f64 = 2.8;
 /// Rows and columns of the weights that a block packs.
 const PACK: usize = 32;
-/// Outputs below each other that a thread of the depthwise kernels has.
-const STRIP: usize = 4;
 /// Most output channels for which the depthwise kernels read the input again.
 const DEPTHWISE_OUT: usize = 8;
 
@@ -61,16 +59,34 @@ struct Plan {
     words: Vec<u32>,
 }
 
-/// The kernel for one channel a group that takes this window, if there is one.
-fn depthwise(problem: &Problem) -> Option<String> {
+/// Whether kernels for one channel a group take this window.
+fn is_depthwise(problem: &Problem) -> bool {
     let [depth, height, width] = problem.axes;
     let flat = depth.input == 1 && depth.output == 1 && depth.kernel == 1;
     let square = height.kernel == width.kernel && height.stride == width.stride;
-    let plain = height.dilation == 1 && width.dilation == 1;
     let known = [3, 5].contains(&width.kernel) && [1, 2].contains(&width.stride);
     let narrow = problem.group_in == 1 && problem.group_out <= DEPTHWISE_OUT;
-    (flat && square && plain && known && narrow)
-        .then(|| format!("depthwise_k{}s{}", width.kernel, width.stride))
+    flat && square && known && narrow && height.dilation <= height.output.max(1)
+}
+
+/// Such a kernel and its threads (kernels/depthwise.cu).
+fn depthwise(problem: &Problem, setting: &Setting) -> (String, usize) {
+    let [_, height, width] = problem.axes;
+    let vectors = setting.size <= 4
+        && setting.aligned == [true; 2]
+        && [width.input, width.output].iter().all(|size| size.is_multiple_of(4))
+        && width.begin == width.kernel / 2
+        && width.dilation == 1;
+    let (form, columns) = if vectors { ("x4", 4) } else { ("", 1) };
+    let rows = match (height.stride, vectors, height.kernel) {
+        (2, ..) => 2,
+        (_, true, 5) => 7,
+        _ => 4,
+    };
+    let strips = height.output.div_ceil(rows * height.dilation) * height.dilation;
+    let planes = problem.images * problem.groups * problem.group_out;
+    let kernel = format!("depthwise_k{}s{}{form}", width.kernel, width.stride);
+    (kernel, planes * strips * (width.output / columns))
 }
 
 /// The fastest tile, `true` for one that reads packed weights, `None` where one thread an output is faster; and
@@ -118,10 +134,9 @@ fn plan(problem: &Problem, setting: &Setting) -> Plan {
         packed: None,
         words: problem.pack(setting, &extra),
     };
-    if let Some(kernel) = depthwise(problem) {
-        let [_, height, width] = problem.axes;
-        let planes = problem.images * problem.groups * problem.group_out;
-        return plain(kernel, planes * height.output.div_ceil(STRIP) * width.output);
+    if is_depthwise(problem) {
+        let (kernel, threads) = depthwise(problem, setting);
+        return plain(kernel, threads);
     }
     let (Some((Choice { tile, splits, .. }, packs)), _) = tile(problem, setting) else {
         return plain("direct".into(), outputs);
@@ -183,6 +198,9 @@ fn run_half(
     outputs: &[DeviceView],
 ) -> Result<bool> {
     let problem = super::problem(call)?.normalized();
+    if is_depthwise(&problem) {
+        return run_plain(call, launcher, &problem, inputs, outputs).map(|()| true);
+    }
     let views = [device_view(call, inputs, 0)?, device_view(call, inputs, 1)?];
     let [x, w] = views.map(|view| view.ptr);
     let at = half::Pointers { x, w, bias: device_optional(inputs, 2), y: outputs[0].ptr };
@@ -212,8 +230,19 @@ fn run_wide(
     if run_split(call, launcher, &problem, inputs, outputs)? {
         return Ok(());
     }
+    run_plain(call, launcher, &problem, inputs, outputs)
+}
+
+/// Runs it over the plain cores.
+fn run_plain(
+    call: &Call,
+    launcher: &Launcher,
+    problem: &Problem,
+    inputs: &[Option<DeviceView>],
+    outputs: &[DeviceView],
+) -> Result<()> {
     let planes = [problem.slid(), problem.windows()];
-    run_in_parts(call, &problem, planes, (inputs, outputs), |part, at| run_images(call, launcher, part, at))
+    run_in_parts(call, problem, planes, (inputs, outputs), |part, at| run_images(call, launcher, part, at))
 }
 
 fn setting(call: &Call, launcher: &Launcher, [x, y]: [DevicePtr; 2]) -> Result<Setting> {
@@ -228,7 +257,7 @@ fn setting(call: &Call, launcher: &Launcher, [x, y]: [DevicePtr; 2]) -> Result<S
 /// The plan over the tensor cores where the problem may take that route.
 pub(super) fn split_plan(problem: &Problem, setting: &Setting, precision: Precision) -> Option<split::Plan> {
     let plan = split::plan(problem, setting, precision)?;
-    depthwise(problem).is_none().then_some(plan)
+    (!is_depthwise(problem)).then_some(plan)
 }
 
 /// Runs it over the tensor cores where that is the faster route.
@@ -265,7 +294,7 @@ fn run_images(
     let setting = setting(call, launcher, [x, y])?;
     let plan = plan(problem, &setting);
     let name = |kernel: &str| format!("conv_{}_{kernel}", dtype.suffix());
-    let [first, second] = activation.arguments(dtype);
+    let [first, second] = activation.arguments(dtype.arithmetic());
     let tail = [first, second, Arg::Block(&plan.words)];
     let packed = plan.packed.map(|(elements, _)| launcher.scratch(elements * setting.size)).transpose()?;
     let weights = packed.as_ref().map_or(w, |packed| packed.ptr());
@@ -320,7 +349,7 @@ mod tests {
         assert_eq!(chosen(square(1, [1, 512, 512], 7, 3, 1)), is("64x64", 16));
         assert_eq!(chosen(square(32, [1, 3, 64], 224, 7, 2)), is("table_64x128", 1));
         assert_eq!(chosen(square(32, [1, 32, 32], 112, 3, 1)), is("32x128", 1));
-        assert_eq!(chosen(square(32, [96, 96, 96], 112, 3, 2)), is("depthwise_k3s2", 1));
+        assert_eq!(chosen(square(32, [96, 96, 96], 112, 3, 2)), is("depthwise_k3s2x4", 1));
         assert_eq!(chosen(square(32, [128, 128, 128], 56, 7, 1)), is("direct", 1));
         assert_eq!(chosen(square(1, [1, 0, 4], 5, 3, 1)), is("direct", 1));
     }

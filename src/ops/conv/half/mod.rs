@@ -26,12 +26,12 @@ struct Tile {
 
 #[rustfmt::skip]
 static TILES: [Tile; 6] = [
-    Tile { name: "filters_256", filters: 128, pixels: 256, times: (0.65, 2.5) },
-    Tile { name: "filters_192", filters: 128, pixels: 192, times: (0.52, 2.2) },
-    Tile { name: "turns_256", filters: 64, pixels: 256, times: (0.40, 1.8) },
-    Tile { name: "turns_192", filters: 64, pixels: 192, times: (0.32, 1.5) },
-    Tile { name: "turns_128", filters: 64, pixels: 128, times: (0.24, 1.2) },
-    Tile { name: "turns_64", filters: 64, pixels: 64, times: (0.16, 1.0) },
+    Tile { name: "filters_256", filters: 128, pixels: 256, times: (0.57, 2.2) },
+    Tile { name: "filters_192", filters: 128, pixels: 192, times: (0.44, 1.65) },
+    Tile { name: "turns_256", filters: 64, pixels: 256, times: (0.28, 4.0) },
+    Tile { name: "turns_192", filters: 64, pixels: 192, times: (0.28, 1.9) },
+    Tile { name: "turns_128", filters: 64, pixels: 128, times: (0.195, 1.1) },
+    Tile { name: "turns_64", filters: 64, pixels: 64, times: (0.163, 0.6) },
 ];
 
 /// Channels of a block.

@@ -1,0 +1,136 @@
+// Convolutions with one input channel a group (depthwise.cu).
+#pragma once
+#include "conv_tile.cuh"
+#include "half.cuh"
+
+#ifndef DEPTHWISE_ROWS
+#define DEPTHWISE_ROWS (STRIDE == 2 ? 2 : COLUMNS == 1 || K == 3 ? 4 : 7)
+#endif
+
+// COLUMNS outputs side by side, ROWS below each other.
+template <class T_, int K_, int STRIDE_, int COLUMNS_> struct Depthwise {
+    using T = T_;
+    using C = WwCompute<T>;
+    static constexpr int K = K_, STRIDE = STRIDE_, COLUMNS = COLUMNS_, ROWS = DEPTHWISE_ROWS;
+    // Of the input: columns that a row of outputs sees, and rows.
+    static constexpr int WIDTH = (COLUMNS - 1) * STRIDE + K, HEIGHT = (ROWS - 1) * STRIDE + K;
+    // Columns of it by vectors of four, from the first output's own on.
+    static constexpr int VECTORS = (COLUMNS * STRIDE) / 4;
+};
+
+// Four elements at a time.
+template <class T> struct alignas(4 * sizeof(T)) DepthwiseFour {
+    T lane[4];
+};
+
+WW_INLINE void depthwise_load(float (&v)[4], const float *from) {
+    const float4 four = *(const float4 *)from;
+    v[0] = four.x, v[1] = four.y, v[2] = four.z, v[3] = four.w;
+}
+template <class T> WW_INLINE void depthwise_load(float (&v)[4], const T *from) {
+    const DepthwiseFour<T> four = *(const DepthwiseFour<T> *)from;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) v[i] = (float)four.lane[i];
+}
+
+WW_INLINE void depthwise_store(float *to, const float *v) { *(float4 *)to = make_float4(v[0], v[1], v[2], v[3]); }
+template <class T> WW_INLINE void depthwise_store(T *to, const float *v) {
+    DepthwiseFour<T> four;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) four.lane[i] = T(v[i]);
+    *(DepthwiseFour<T> *)to = four;
+}
+
+// What the thread's outputs see of a row of the input, zeros in the padding; `line` is the row, x0 its first column.
+template <class D> WW_INLINE void depthwise_row(typename D::C (&v)[D::WIDTH], const typename D::T *line, bool in, int x0, const Conv &p) {
+    using C = typename D::C;
+    if constexpr (D::COLUMNS == 1) {
+#pragma unroll
+        for (int q = 0; q < D::K; ++q) {
+            const int at = x0 + q * (int)p.dilation[2];
+            v[q] = in && (unsigned)at < p.in[2] ? (C)line[at] : C(0);
+        }
+    } else {
+        constexpr int LEFT = D::K / 2;
+#pragma unroll
+        for (int i = 0; i < D::VECTORS; ++i) {
+            C four[4] = {C(0), C(0), C(0), C(0)};
+            const int at = x0 + LEFT + i * 4;
+            if (in && (unsigned)at < p.in[2]) depthwise_load(four, line + at);
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                if (LEFT + i * 4 + j < D::WIDTH) v[LEFT + i * 4 + j] = four[j];
+        }
+#pragma unroll
+        for (int q = 0; q < D::WIDTH; ++q)
+            if (q < LEFT || q >= LEFT + D::VECTORS * 4) v[q] = in && (unsigned)(x0 + q) < p.in[2] ? (C)line[x0 + q] : C(0);
+    }
+}
+
+// Rows of outputs that a thread has: from `first` on, `step` apart.
+struct DepthwiseStrip {
+    unsigned first, step;
+    // Each of `step` residues has as many strips.
+    static WW_INLINE unsigned count(unsigned height, unsigned rows, unsigned step) { return (height + rows * step - 1) / (rows * step) * step; }
+    WW_INLINE DepthwiseStrip(unsigned strip, unsigned rows, unsigned step_) : first(strip / step_ * rows * step_ + strip % step_), step(step_) {}
+};
+
+template <class D>
+WW_INLINE void depthwise(const typename D::T *x, const typename D::T *w, const typename D::T *bias, typename D::T *d, typename D::C p0, typename D::C p1, const Conv &p) {
+    using T = typename D::T;
+    using C = typename D::C;
+    const unsigned width = p.out[2] / D::COLUMNS, dilation = p.dilation[1], channels = p.groups * p.group_out;
+    const unsigned per_plane = width * DepthwiseStrip::count(p.out[1], D::ROWS, dilation);
+    const unsigned long long index = blockIdx.x * 256ull + threadIdx.x, all = index / per_plane;
+    if (all >= (unsigned long long)p.images * channels) return;
+    const unsigned rest = (unsigned)(index - all * per_plane), image = (unsigned)(all / channels), channel = (unsigned)(all - (unsigned long long)image * channels);
+    const DepthwiseStrip strip(rest / width, D::ROWS, dilation);
+    const unsigned ow = rest % width * D::COLUMNS;
+    const int y0 = (int)(strip.first * D::STRIDE) - p.pad[1], x0 = (int)(ow * D::STRIDE) - p.pad[2];
+    const T *const from = x + ((unsigned long long)image * p.groups + channel / p.group_out) * p.in[1] * p.in[2];
+    C weight[D::K * D::K], sum[D::ROWS * D::COLUMNS];
+#pragma unroll
+    for (int k = 0; k < D::K * D::K; ++k) weight[k] = (C)w[(unsigned long long)channel * (D::K * D::K) + k];
+#pragma unroll
+    for (int i = 0; i < D::ROWS * D::COLUMNS; ++i) sum[i] = C(0);
+#pragma unroll
+    for (int y = 0; y < D::HEIGHT; ++y) {
+        const int row = y0 + y * (int)dilation;
+        C v[D::WIDTH];
+        depthwise_row<D>(v, from + (long long)row * p.in[2], (unsigned)row < p.in[1], x0, p);
+#pragma unroll
+        for (int r = 0; r < D::ROWS; ++r) {
+            const int k = y - r * D::STRIDE;
+            if (k < 0 || k >= D::K) continue;
+#pragma unroll
+            for (int q = 0; q < D::K; ++q)
+#pragma unroll
+                for (int c = 0; c < D::COLUMNS; ++c) sum[r * D::COLUMNS + c] = ww_fma(v[c * D::STRIDE + q], weight[k * D::K + q], sum[r * D::COLUMNS + c]);
+        }
+    }
+    if (bias) {
+        const C b = (C)bias[channel];
+#pragma unroll
+        for (int i = 0; i < D::ROWS * D::COLUMNS; ++i) sum[i] += b;
+    }
+    activate_short(sum, p.act, p0, p1);
+    if (p.act >= ACT_SIGMOID) {
+        // Rolled, so that the long code stands once.
+#pragma unroll 1
+        for (int i = 0; i < D::ROWS * D::COLUMNS; ++i) {
+            const C value = activate(sum[0], p.act, p0, p1);
+#pragma unroll
+            for (int j = 0; j < D::ROWS * D::COLUMNS - 1; ++j) sum[j] = sum[j + 1];
+            sum[D::ROWS * D::COLUMNS - 1] = value;
+        }
+    }
+    T *to = d + (all * p.out[1] + strip.first) * p.out[2] + ow;
+#pragma unroll
+    for (int r = 0; r < D::ROWS; ++r, to += (unsigned long long)dilation * p.out[2]) {
+        if (strip.first + r * dilation >= p.out[1]) break;
+        if constexpr (D::COLUMNS == 1)
+            *to = T(sum[r]);
+        else
+            depthwise_store(to, sum + r * D::COLUMNS);
+    }
+}
