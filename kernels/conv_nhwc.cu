@@ -6,7 +6,8 @@
 // sees is there, so that numbers that are not finite stay within theirs. 256 threads; grid.x = blocks_x + filters.
 #include "common/conv_images.cuh"
 
-enum : unsigned { NHWC_VECTORS = 1 };
+// Vectors of eight or of four pixels.
+enum : unsigned { NHWC_EIGHTS = 1, NHWC_FOURS = 2 };
 
 struct ConvNhwc {
     // plane: pixels of an image. pitch: elements from one pixel to the next, a multiple of 8.
@@ -27,7 +28,7 @@ struct NhwcTile {
 WW_INLINE unsigned nhwc_pair(unsigned low, unsigned high) { return low | high << 16; }
 
 // Eight pixels of two channels a thread.
-WW_INLINE void nhwc_read_vectors(NhwcTile &tile, const unsigned short *from, unsigned first, unsigned channels, const ConvNhwc &p) {
+WW_INLINE void nhwc_read_eights(NhwcTile &tile, const unsigned short *from, unsigned first, unsigned channels, const ConvNhwc &p) {
     const unsigned pair = threadIdx.x >> 3, pixel = (threadIdx.x & 7) * 8;
     const bool there = first + pixel < p.plane;
     uint4 rows[2];
@@ -39,6 +40,29 @@ WW_INLINE void nhwc_read_vectors(NhwcTile &tile, const unsigned short *from, uns
     for (unsigned i = 0; i < 4; ++i) {
         tile.put(pixel + i * 2, pair, nhwc_pair(low[i] & 0xffff, high[i] & 0xffff));
         tile.put(pixel + i * 2 + 1, pair, nhwc_pair(low[i] >> 16, high[i] >> 16));
+    }
+}
+
+// Four pixels of two channels, twice.
+WW_INLINE void nhwc_read_fours(NhwcTile &tile, const unsigned short *from, unsigned first, unsigned channels, const ConvNhwc &p) {
+    const unsigned pixel = (threadIdx.x & 15) * 4;
+    const bool there = first + pixel < p.plane;
+    uint2 rows[2][2];
+#pragma unroll
+    for (unsigned i = 0; i < 2; ++i)
+#pragma unroll
+        for (unsigned c = 0; c < 2; ++c) {
+            const unsigned channel = ((threadIdx.x >> 4) + i * 16) * 2 + c;
+            rows[i][c] = there && channel < channels ? *(const uint2 *)(from + (unsigned long long)channel * p.plane + pixel) : uint2{0, 0};
+        }
+#pragma unroll
+    for (unsigned i = 0; i < 2; ++i) {
+        const unsigned pair = (threadIdx.x >> 4) + i * 16, low[2] = {rows[i][0].x, rows[i][0].y}, high[2] = {rows[i][1].x, rows[i][1].y};
+#pragma unroll
+        for (unsigned h = 0; h < 2; ++h) {
+            tile.put(pixel + h * 2, pair, nhwc_pair(low[h] & 0xffff, high[h] & 0xffff));
+            tile.put(pixel + h * 2 + 1, pair, nhwc_pair(low[h] >> 16, high[h] >> 16));
+        }
     }
 }
 
@@ -67,8 +91,10 @@ WW_INLINE void nhwc_pixels(const unsigned short *x, unsigned short *to, const Co
     const unsigned rest = block / per_plane, first = (block - rest * per_plane) * 64, image = rest / parts, part = rest - image * parts;
     const unsigned channel = part * CONV_CHANNELS, channels = min(p.channels - channel, CONV_CHANNELS);
     const unsigned short *const from = x + ((unsigned long long)image * p.channels + channel) * p.plane + first;
-    if (p.flags & NHWC_VECTORS)
-        nhwc_read_vectors(tile, from, first, channels, p);
+    if (p.flags & NHWC_EIGHTS)
+        nhwc_read_eights(tile, from, first, channels, p);
+    else if (p.flags & NHWC_FOURS)
+        nhwc_read_fours(tile, from, first, channels, p);
     else
         nhwc_read(tile, from, first, channels, p);
     __syncthreads();

@@ -123,7 +123,7 @@ const transposed = (name, x, w) => row('convTranspose2d', name, [x, w], { pads }
 
 const windows = [
   ...[3, 5].flatMap((k) => [1, 2].map((stride) =>
-    [[11, 10], [19, 16]].map((size) => conv(`depthwise ${k}x${k} stride ${stride}, ${size}`, [1, 5, ...size], [5, 1, k, k], { group: 5, strides: [stride, stride], pads: [1, 1, 1, 1].map(() => k >> 1) })))).flat(),
+    [[11, 10], [19, 16], [9, 12], [9, 24]].map((size) => conv(`depthwise ${k}x${k} stride ${stride}, ${size}`, [1, 5, ...size], [5, 1, k, k], { group: 5, strides: [stride, stride], pads: [1, 1, 1, 1].map(() => k >> 1) })))).flat(),
   conv('direct', [2, 3, 5, 6], [4, 3, 3, 3]),
   conv('few outputs, long sums', [1, 128, 5, 6], [33, 128, 3, 3]),
   transposed('direct', [1, 2, 5, 6], [2, 3, 3, 3]),

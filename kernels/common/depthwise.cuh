@@ -4,7 +4,7 @@
 #include "half.cuh"
 
 #ifndef DEPTHWISE_ROWS
-#define DEPTHWISE_ROWS (STRIDE == 2 ? 2 : COLUMNS == 1 || K == 3 ? 4 : 7)
+#define DEPTHWISE_ROWS (STRIDE == 2 ? 2 : COLUMNS == 4 && K == 5 ? 7 : 4)
 #endif
 
 // COLUMNS outputs side by side, ROWS below each other.
@@ -14,31 +14,26 @@ template <class T_, int K_, int STRIDE_, int COLUMNS_> struct Depthwise {
     static constexpr int K = K_, STRIDE = STRIDE_, COLUMNS = COLUMNS_, ROWS = DEPTHWISE_ROWS;
     // Of the input: columns that a row of outputs sees, and rows.
     static constexpr int WIDTH = (COLUMNS - 1) * STRIDE + K, HEIGHT = (ROWS - 1) * STRIDE + K;
-    // Columns of it by vectors of four, from the first output's own on.
-    static constexpr int VECTORS = (COLUMNS * STRIDE) / 4;
+    // Columns of it by vectors as wide as the outputs, from the first output's own on.
+    static constexpr int VECTORS = STRIDE;
 };
 
-// Four elements at a time.
-template <class T> struct alignas(4 * sizeof(T)) DepthwiseFour {
-    T lane[4];
+// Elements that are moved at once.
+template <class T, int SIZE> struct alignas(SIZE * sizeof(T)) DepthwiseVector {
+    T lane[SIZE];
 };
 
-WW_INLINE void depthwise_load(float (&v)[4], const float *from) {
-    const float4 four = *(const float4 *)from;
-    v[0] = four.x, v[1] = four.y, v[2] = four.z, v[3] = four.w;
-}
-template <class T> WW_INLINE void depthwise_load(float (&v)[4], const T *from) {
-    const DepthwiseFour<T> four = *(const DepthwiseFour<T> *)from;
+template <int SIZE, class T> WW_INLINE void depthwise_load(WwCompute<T> (&v)[SIZE], const T *from) {
+    const DepthwiseVector<T, SIZE> vector = *(const DepthwiseVector<T, SIZE> *)from;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) v[i] = (float)four.lane[i];
+    for (int i = 0; i < SIZE; ++i) v[i] = (WwCompute<T>)vector.lane[i];
 }
 
-WW_INLINE void depthwise_store(float *to, const float *v) { *(float4 *)to = make_float4(v[0], v[1], v[2], v[3]); }
-template <class T> WW_INLINE void depthwise_store(T *to, const float *v) {
-    DepthwiseFour<T> four;
+template <int SIZE, class T> WW_INLINE void depthwise_store(T *to, const WwCompute<T> *v) {
+    DepthwiseVector<T, SIZE> vector;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) four.lane[i] = T(v[i]);
-    *(DepthwiseFour<T> *)to = four;
+    for (int i = 0; i < SIZE; ++i) vector.lane[i] = T(v[i]);
+    *(DepthwiseVector<T, SIZE> *)to = vector;
 }
 
 // What the thread's outputs see of a row of the input, zeros in the padding; `line` is the row, x0 its first column.
@@ -54,16 +49,18 @@ template <class D> WW_INLINE void depthwise_row(typename D::C (&v)[D::WIDTH], co
         constexpr int LEFT = D::K / 2;
 #pragma unroll
         for (int i = 0; i < D::VECTORS; ++i) {
-            C four[4] = {C(0), C(0), C(0), C(0)};
-            const int at = x0 + LEFT + i * 4;
-            if (in && (unsigned)at < p.in[2]) depthwise_load(four, line + at);
+            C some[D::COLUMNS];
 #pragma unroll
-            for (int j = 0; j < 4; ++j)
-                if (LEFT + i * 4 + j < D::WIDTH) v[LEFT + i * 4 + j] = four[j];
+            for (int j = 0; j < D::COLUMNS; ++j) some[j] = C(0);
+            const int at = x0 + LEFT + i * D::COLUMNS;
+            if (in && (unsigned)at < p.in[2]) depthwise_load<D::COLUMNS>(some, line + at);
+#pragma unroll
+            for (int j = 0; j < D::COLUMNS; ++j)
+                if (LEFT + i * D::COLUMNS + j < D::WIDTH) v[LEFT + i * D::COLUMNS + j] = some[j];
         }
 #pragma unroll
         for (int q = 0; q < D::WIDTH; ++q)
-            if (q < LEFT || q >= LEFT + D::VECTORS * 4) v[q] = in && (unsigned)(x0 + q) < p.in[2] ? (C)line[x0 + q] : C(0);
+            if (q < LEFT || q >= LEFT + D::VECTORS * D::COLUMNS) v[q] = in && (unsigned)(x0 + q) < p.in[2] ? (C)line[x0 + q] : C(0);
     }
 }
 
@@ -131,6 +128,6 @@ WW_INLINE void depthwise(const typename D::T *x, const typename D::T *w, const t
         if constexpr (D::COLUMNS == 1)
             *to = T(sum[r]);
         else
-            depthwise_store(to, sum + r * D::COLUMNS);
+            depthwise_store<D::COLUMNS>(to, sum + r * D::COLUMNS);
     }
 }

@@ -72,15 +72,16 @@ fn is_depthwise(problem: &Problem) -> bool {
 /// Such a kernel and its threads (kernels/depthwise.cu).
 fn depthwise(problem: &Problem, setting: &Setting) -> (String, usize) {
     let [_, height, width] = problem.axes;
-    let vectors = setting.size <= 4
-        && setting.aligned == [true; 2]
-        && [width.input, width.output].iter().all(|size| size.is_multiple_of(4))
-        && width.begin == width.kernel / 2
-        && width.dilation == 1;
-    let (form, columns) = if vectors { ("x4", 4) } else { ("", 1) };
-    let rows = match (height.stride, vectors, height.kernel) {
+    let plain = setting.aligned == [true; 2] && width.begin == width.kernel / 2 && width.dilation == 1;
+    let columns = [8, 4].into_iter().find(|columns| {
+        let whole = [width.input, width.output].iter().all(|size| size.is_multiple_of(*columns));
+        plain && whole && columns * setting.size <= 16 && (*columns == 4 || width.kernel == 3)
+    });
+    let form = columns.map(|columns| format!("x{columns}")).unwrap_or_default();
+    let columns = columns.unwrap_or(1);
+    let rows = match (height.stride, columns, height.kernel) {
         (2, ..) => 2,
-        (_, true, 5) => 7,
+        (_, 4, 5) => 7,
         _ => 4,
     };
     let strips = height.output.div_ceil(rows * height.dilation) * height.dilation;
@@ -207,6 +208,9 @@ fn run_half(
     let setting = setting(call, launcher, [x, at.y])?;
     if setting.card.level != 90 {
         return Ok(false);
+    }
+    if half::is_product(&problem, &setting) && half::run_product(call, launcher, &problem, &views, at)? {
+        return Ok(true);
     }
     let Some(plan) = half::plan(&problem, &setting, call.dtype(), call.precision) else { return Ok(false) };
     let parameters = Activation::new(&call.attrs).arguments(DType::F32);

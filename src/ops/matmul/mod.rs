@@ -8,6 +8,8 @@ mod half;
 mod route;
 mod split;
 
+pub(super) use self::half::{EachBy, run_each};
+
 use self::cpu::run as on_cpu;
 use super::activation::{ACTIVATION, ACTIVATION_ALPHA, ACTIVATION_BETA};
 use super::spec::*;

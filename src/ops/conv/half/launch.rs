@@ -1,11 +1,14 @@
 //! The launches of a plan.
 
+use super::super::super::activation::Activation;
+use super::super::super::matmul::{EachBy, run_each};
 use super::super::super::planes;
-use super::super::Setting;
+use super::super::{Problem, Setting};
 use super::{Plan, Side};
 use crate::Result;
 use crate::driver::{DevicePtr, TensorMap};
 use crate::kernels::{Arg, Launcher, grid_x};
+use crate::ops::Call;
 use crate::tensor::DeviceView;
 
 type Prepared<'a> = planes::Prepared<'a, Side>;
@@ -44,6 +47,24 @@ pub fn run(
     let grid = if copied { grid.early() } else { grid };
     launcher.launch(&format!("conv_{}_{}", plan.dtype.suffix(), plan.tile.name), grid, &arguments)?;
     Ok(true)
+}
+
+/// Enqueues the convolution as products of the weights by each image; `false` where their route does not take it.
+pub fn run_product(
+    call: &Call,
+    launcher: &Launcher,
+    problem: &Problem,
+    [x, w]: &[DeviceView; 2],
+    at: Pointers,
+) -> Result<bool> {
+    let product = EachBy {
+        rows: problem.group_out,
+        terms: problem.group_in,
+        columns: problem.windows(),
+        count: problem.images,
+    };
+    let activation = Activation::new(&call.attrs);
+    run_each(launcher, &product, [*w, *x], at.bias, at.y, activation, call.precision)
 }
 
 /// The maps of both sides; `None` where the driver makes none.

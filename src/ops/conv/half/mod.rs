@@ -3,7 +3,7 @@
 
 mod launch;
 
-pub use self::launch::{Pointers, run};
+pub use self::launch::{Pointers, run, run_product};
 
 use super::super::Precision;
 use super::super::geometry::WindowAxis;
@@ -44,7 +44,8 @@ const THREADS: usize = 256;
 const VOLUME: u32 = 4;
 const EIGHTS: u32 = 8;
 const FOURS: u32 = 16;
-const VECTORS: u32 = 1;
+const NHWC_EIGHTS: u32 = 1;
+const NHWC_FOURS: u32 = 2;
 
 /// Most elements of anything that the kernels count in 32 bits, and positions in a padded line.
 const MOST: usize = i32::MAX as usize;
@@ -142,6 +143,15 @@ impl Problem {
     fn pitch(&self) -> usize {
         self.group_in.next_multiple_of(8)
     }
+}
+
+/// Whether the convolution is a product of the weights by each image as it lies, of lines that the copy engine takes.
+pub fn is_product(problem: &Problem, setting: &Setting) -> bool {
+    problem.groups == 1
+        && problem.group_in > 0
+        && problem.is_pointwise()
+        && setting.aligned[0]
+        && problem.windows().is_multiple_of(8)
 }
 
 /// Both sides of a problem, and of the problem as the copies hold it.
@@ -255,7 +265,11 @@ impl Plan {
         let plane = self.own.slid();
         let sizes = [images, channels, plane, self.seen.pitch(), filters, self.own.taps(), blocks_x];
         let mut words: Vec<u32> = sizes.map(|size| size as u32).into();
-        words.push(if setting.aligned[0] && plane.is_multiple_of(8) { VECTORS } else { 0 });
+        words.push(match setting.aligned[0] {
+            true if plane.is_multiple_of(8) => NHWC_EIGHTS,
+            true if plane.is_multiple_of(4) => NHWC_FOURS,
+            _ => 0,
+        });
         let lines = depth.input * height.input;
         let line =
             [lines, width.input, width.begin, width.output, width.stride, width.dilation, width.kernel];
