@@ -4,7 +4,7 @@
 #include "half.cuh"
 
 #ifndef DEPTHWISE_ROWS
-#define DEPTHWISE_ROWS (STRIDE == 2 ? 2 : COLUMNS == 4 && K == 5 ? 7 : 4)
+#define DEPTHWISE_ROWS (STRIDE == 2 ? 2 : sizeof(T) == 4 && COLUMNS == 4 && K == 5 ? 7 : 4)
 #endif
 
 // COLUMNS outputs side by side, ROWS below each other.
@@ -36,6 +36,18 @@ template <int SIZE, class T> WW_INLINE void depthwise_store(T *to, const WwCompu
     *(DepthwiseVector<T, SIZE> *)to = vector;
 }
 
+// Columns of it from FIRST + more on, which are within the row or in the padding as one.
+template <int FIRST, int SIZE, class D> WW_INLINE void depthwise_part(typename D::C (&v)[D::WIDTH], const typename D::T *line, bool in, int x0, const Conv &p, int more = 0) {
+    typename D::C some[SIZE];
+#pragma unroll
+    for (int i = 0; i < SIZE; ++i) some[i] = 0;
+    const int at = x0 + FIRST + more;
+    if (in && (unsigned)at < p.in[2]) depthwise_load<SIZE>(some, line + at);
+#pragma unroll
+    for (int i = 0; i < SIZE; ++i)
+        if (FIRST + more + i < D::WIDTH) v[FIRST + more + i] = some[i];
+}
+
 // What the thread's outputs see of a row of the input, zeros in the padding; `line` is the row, x0 its first column.
 template <class D> WW_INLINE void depthwise_row(typename D::C (&v)[D::WIDTH], const typename D::T *line, bool in, int x0, const Conv &p) {
     using C = typename D::C;
@@ -46,21 +58,11 @@ template <class D> WW_INLINE void depthwise_row(typename D::C (&v)[D::WIDTH], co
             v[q] = in && (unsigned)at < p.in[2] ? (C)line[at] : C(0);
         }
     } else {
-        constexpr int LEFT = D::K / 2;
+        constexpr int LEFT = D::K / 2, RIGHT = D::WIDTH - LEFT - D::VECTORS * D::COLUMNS;
+        depthwise_part<0, LEFT, D>(v, line, in, x0, p);
 #pragma unroll
-        for (int i = 0; i < D::VECTORS; ++i) {
-            C some[D::COLUMNS];
-#pragma unroll
-            for (int j = 0; j < D::COLUMNS; ++j) some[j] = C(0);
-            const int at = x0 + LEFT + i * D::COLUMNS;
-            if (in && (unsigned)at < p.in[2]) depthwise_load<D::COLUMNS>(some, line + at);
-#pragma unroll
-            for (int j = 0; j < D::COLUMNS; ++j)
-                if (LEFT + i * D::COLUMNS + j < D::WIDTH) v[LEFT + i * D::COLUMNS + j] = some[j];
-        }
-#pragma unroll
-        for (int q = 0; q < D::WIDTH; ++q)
-            if (q < LEFT || q >= LEFT + D::VECTORS * D::COLUMNS) v[q] = in && (unsigned)(x0 + q) < p.in[2] ? (C)line[x0 + q] : C(0);
+        for (int i = 0; i < D::VECTORS; ++i) depthwise_part<LEFT, D::COLUMNS, D>(v, line, in, x0, p, i * D::COLUMNS);
+        if constexpr (RIGHT > 0) depthwise_part<D::WIDTH - RIGHT, RIGHT, D>(v, line, in, x0, p);
     }
 }
 

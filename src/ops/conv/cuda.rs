@@ -81,7 +81,7 @@ fn depthwise(problem: &Problem, setting: &Setting) -> (String, usize) {
     let columns = columns.unwrap_or(1);
     let rows = match (height.stride, columns, height.kernel) {
         (2, ..) => 2,
-        (_, 4, 5) => 7,
+        (_, 4, 5) if setting.size == 4 => 7,
         _ => 4,
     };
     let strips = height.output.div_ceil(rows * height.dilation) * height.dilation;
