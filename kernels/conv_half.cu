@@ -20,7 +20,6 @@
 #define CONV_HALVES(TYPE, T, BF16)                                                                                         \
     CONV_HALF(conv_##TYPE##_filters_256, T, false, 256, BF16)                                                              \
     CONV_HALF(conv_##TYPE##_filters_192, T, false, 192, BF16)                                                              \
-    CONV_HALF(conv_##TYPE##_turns_256, T, true, 256, BF16)                                                                 \
     CONV_HALF(conv_##TYPE##_turns_192, T, true, 192, BF16)                                                                 \
     CONV_HALF(conv_##TYPE##_turns_128, T, true, 128, BF16)                                                                 \
     CONV_HALF(conv_##TYPE##_turns_64, T, true, 64, BF16)

@@ -25,10 +25,9 @@ struct Tile {
 }
 
 #[rustfmt::skip]
-static TILES: [Tile; 6] = [
+static TILES: [Tile; 5] = [
     Tile { name: "filters_256", filters: 128, pixels: 256, times: (0.57, 2.2) },
     Tile { name: "filters_192", filters: 128, pixels: 192, times: (0.44, 1.65) },
-    Tile { name: "turns_256", filters: 64, pixels: 256, times: (0.28, 4.0) },
     Tile { name: "turns_192", filters: 64, pixels: 192, times: (0.28, 1.9) },
     Tile { name: "turns_128", filters: 64, pixels: 128, times: (0.195, 1.1) },
     Tile { name: "turns_64", filters: 64, pixels: 64, times: (0.163, 0.6) },
@@ -194,7 +193,7 @@ fn is_countable(plan: &Plan) -> bool {
         product(&[seen.taps(), seen.parts(), CHANNELS]),
         own.slid(),
         plan.x.blocks.saturating_add(plan.w.blocks),
-        TILES[5].count(pixels, own.group_out),
+        TILES[4].count(pixels, own.group_out),
     ];
     counts.into_iter().all(|count| count <= MOST)
         && own.axes.iter().all(|axis| reach(axis) < LONGEST)
