@@ -3,7 +3,6 @@
 import { types } from './cast.mjs';
 import { convolutions, shared } from './conv-tensor-cores.mjs';
 import { halves as halfConvolutions } from './conv-halves.mjs';
-import { convolutions } from './conv-tensor-cores.mjs';
 import { binaryOps, unaryOps } from './elementwise.mjs';
 import { cases } from './tensor-cores.mjs';
 

@@ -70,7 +70,7 @@ pub fn run_product(
 /// The maps of both sides; `None` where the driver makes none.
 fn maps(plan: &Plan, launcher: &Launcher, [x, w]: &[Prepared; 2]) -> Result<Option<[TensorMap; 2]>> {
     let context = launcher.core().context();
-    let (images, weights) = (plan.images(x.planes.ptr()), plan.weights(w.planes.ptr()));
+    let (images, weights) = (plan.images(x.at.planes), plan.weights(w.at.planes));
     let x = TensorMap::images(context, &images, plan.tile.pixels as u32)?;
     let w = TensorMap::halves(context, weights, plan.tile.filters as u32)?;
     Ok(x.zip(w).map(|(x, w)| [x, w]))
@@ -89,7 +89,7 @@ fn copy(
         return Ok(false);
     }
     let words = plan.copies_words(blocks[0], setting);
-    let pointers = [at.x, x.planes.ptr(), at.w, w.planes.ptr()];
+    let pointers = [at.x, x.at.planes, at.w, w.at.planes];
     let arguments = [&pointers.map(Arg::Ptr)[..], &[Arg::Block(&words)]].concat();
     launcher.launch(plan.copying(), grid_x((blocks[0] + blocks[1]) as u64, 256, 0)?, &arguments)?;
     Ok(true)
