@@ -38,14 +38,20 @@ template <int SIZE, class T> WW_INLINE void depthwise_store(T *to, const WwCompu
 
 // Columns of it from FIRST + more on, which are within the row or in the padding as one.
 template <int FIRST, int SIZE, class D> WW_INLINE void depthwise_part(typename D::C (&v)[D::WIDTH], const typename D::T *line, bool in, int x0, const Conv &p, int more = 0) {
-    typename D::C some[SIZE];
-#pragma unroll
-    for (int i = 0; i < SIZE; ++i) some[i] = 0;
+    using C = typename D::C;
     const int at = x0 + FIRST + more;
-    if (in && (unsigned)at < p.in[2]) depthwise_load<SIZE>(some, line + at);
+    const bool there = in && (unsigned)at < p.in[2];
+    if constexpr (SIZE == 1) {
+        v[FIRST + more] = there ? (C)line[at] : C(0);
+    } else {
+        C some[SIZE];
 #pragma unroll
-    for (int i = 0; i < SIZE; ++i)
-        if (FIRST + more + i < D::WIDTH) v[FIRST + more + i] = some[i];
+        for (int i = 0; i < SIZE; ++i) some[i] = C(0);
+        if (there) depthwise_load<SIZE>(some, line + at);
+#pragma unroll
+        for (int i = 0; i < SIZE; ++i)
+            if (FIRST + more + i < D::WIDTH) v[FIRST + more + i] = some[i];
+    }
 }
 
 // What the thread's outputs see of a row of the input, zeros in the padding; `line` is the row, x0 its first column.

@@ -257,6 +257,11 @@ impl Plan {
         self.tile.count(self.own.images * self.own.windows(), self.own.group_out)
     }
 
+    /// Whether the input is read in vectors of eight pixels.
+    fn copies_eights(&self, setting: &Setting) -> bool {
+        setting.aligned[0] && self.own.slid().is_multiple_of(8)
+    }
+
     /// `struct ConvNhwc`.
     fn copies_words(&self, blocks_x: usize, setting: &Setting) -> Vec<u32> {
         let Problem { images, group_in: channels, group_out: filters, axes: [depth, height, width], .. } =
@@ -265,7 +270,7 @@ impl Plan {
         let sizes = [images, channels, plane, self.seen.pitch(), filters, self.own.taps(), blocks_x];
         let mut words: Vec<u32> = sizes.map(|size| size as u32).into();
         words.push(match setting.aligned[0] {
-            true if plane.is_multiple_of(8) => NHWC_EIGHTS,
+            _ if self.copies_eights(setting) => NHWC_EIGHTS,
             true if plane.is_multiple_of(4) => NHWC_FOURS,
             _ => 0,
         });
