@@ -4,6 +4,8 @@
 // that type too unless `finish` asks for 16 bits. S is 16 / sizeof(T).
 // Blocks have 256 threads; `width` is a power of two.
 //   reduce_<op>_<dt>_rows     inner == 1: width = 8, 32 or 256 threads a stretch, ceil(outer * parts * width / 256) blocks
+//   reduce_<op>_<dt>_short    the same for rows of whole vectors, at most 32, in one stretch, x aligned to 16 bytes:
+//                             width threads a vector each, ceil(outer * width / 1024) blocks
 //   reduce_<op>_<dt>_vectors  x aligned to 16 bytes, inner a multiple of S: width vectors side by side, at most 32;
 //                             tiles * outer * parts blocks, tiles = ceil(inner / (width * S))
 //   reduce_<op>_<dt>_scalars  the same with S = 1
@@ -97,6 +99,28 @@ template <class Op, class T> WW_DEVICE void reduce_rows(REDUCE_PARAMS(T)) {
     if (lane == 0 && row < rows) ww_finish(y, row, value, divisor, finish);
 }
 
+// A thread holds a vector of each of LOADS neighbouring rows, so that short rows have as many loads on their way as long ones.
+template <class Op, class T> WW_DEVICE void reduce_short(REDUCE_PARAMS(T)) {
+    using A = WwCompute<T>;
+    constexpr int S = WwVector<T>::size;
+    const unsigned lane = threadIdx.x & (width - 1);
+    const unsigned long long row = ((unsigned long long)blockIdx.x << 8 | threadIdx.x) / width * LOADS;
+    const bool inside = lane * S < length;
+    WwVector<T> v[LOADS];
+#pragma unroll
+    for (int k = 0; k < LOADS; k++) v[k] = ww_load(x + (row + k < rows && inside ? (row + k) * length + lane * S : 0));
+    A sums[LOADS];
+#pragma unroll
+    for (int k = 0; k < LOADS; k++) {
+        sums[k] = Op::map(A(v[k].lane[0]));
+#pragma unroll
+        for (int s = 1; s < S; s++) sums[k] = Op::fold(sums[k], Op::map(A(v[k].lane[s])));
+        sums[k] = fold_lanes<Op>(inside ? sums[k] : Op::template identity<A>(), width);
+    }
+    for (unsigned k = lane; k < LOADS && row + k < rows; k += width)
+        ww_finish(y, row + k, k == 0 ? sums[0] : k == 1 ? sums[1] : k == 2 ? sums[2] : sums[3], divisor, finish);
+}
+
 template <class T, int V> struct Slice {
     T lane[V];
 };
@@ -154,6 +178,7 @@ template <int V, class Op, class T> WW_DEVICE void reduce_columns(REDUCE_PARAMS(
 
 #define REDUCE(op, Op, T, dt)                                                                                  \
     KERNEL reduce_##op##_##dt##_rows(REDUCE_PARAMS(T)) { reduce_rows<Op, T>(REDUCE_PASS); }                     \
+    KERNEL reduce_##op##_##dt##_short(REDUCE_PARAMS(T)) { reduce_short<Op, T>(REDUCE_PASS); }                   \
     KERNEL reduce_##op##_##dt##_vectors(REDUCE_PARAMS(T)) { reduce_columns<16 / sizeof(T), Op, T>(REDUCE_PASS); } \
     KERNEL reduce_##op##_##dt##_scalars(REDUCE_PARAMS(T)) { reduce_columns<1, Op, T>(REDUCE_PASS); }
 

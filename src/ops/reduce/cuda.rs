@@ -36,7 +36,7 @@ struct Launch {
 fn launches(step: Step, dtype: DType, aligned: bool, multiprocessors: usize) -> Vec<Launch> {
     let size = dtype.size();
     let first = if step.inner == 1 {
-        along_rows(step, size, multiprocessors)
+        along_rows(step, size, aligned, multiprocessors)
     } else {
         along_columns(step, size, aligned, multiprocessors)
     };
@@ -49,13 +49,18 @@ fn launches(step: Step, dtype: DType, aligned: bool, multiprocessors: usize) -> 
     all
 }
 
-fn along_rows(step: Step, size: usize, multiprocessors: usize) -> Launch {
+fn along_rows(step: Step, size: usize, aligned: bool, multiprocessors: usize) -> Launch {
     let Step { outer, length, .. } = step;
     let vector = 16 / size;
     let vectors = length.div_ceil(vector);
     // Stretches of whole strides of a block, as many as keep the card busy.
     let wanted = if outer < 2 * multiprocessors { (8 * multiprocessors).div_ceil(outer) } else { 1 };
     let (parts, chunk) = cut(length, wanted, 256 * LOADS * vector);
+    if aligned && parts == 1 && (1..=32).contains(&vectors) && length.is_multiple_of(vector) {
+        let width = vectors.next_power_of_two();
+        let blocks = (outer * width).div_ceil(256 * LOADS);
+        return Launch { step, parts, chunk, form: "short", blocks, width };
+    }
     let width = match vectors {
         _ if parts > 1 => 256,
         0..=128 => vectors.div_ceil(LOADS).next_power_of_two(),
@@ -184,11 +189,12 @@ mod tests {
 
     #[test]
     fn forms_follow_the_shape() {
-        assert_eq!(forms(1 << 22, 32, 1), [("rows", 2, 1)]);
-        assert_eq!(forms(1 << 20, 128, 1), [("rows", 8, 1)]);
+        assert_eq!(forms(1 << 22, 32, 1), [("short", 8, 1)]);
+        assert_eq!(forms(1 << 20, 128, 1), [("short", 32, 1)]);
+        assert_eq!(forms(1 << 20, 33, 1), [("rows", 4, 1)]);
         assert_eq!(forms(1 << 17, 1024, 1), [("rows", 32, 1)]);
         assert_eq!(forms(1 << 14, 8192, 1), [("rows", 256, 1)]);
-        assert_eq!(forms(32, 1 << 22, 1), [("rows", 256, 32), ("rows", 2, 1)]);
+        assert_eq!(forms(32, 1 << 22, 1), [("rows", 256, 32), ("short", 8, 1)]);
         assert_eq!(forms(1, 1 << 27, 1)[0].1, 256);
         assert_eq!(forms(1, 32768, 4096), [("vectors", 32, 32), ("vectors", 32, 1)]);
         assert_eq!(forms(64, 512, 4096), [("vectors", 32, 1)]);
