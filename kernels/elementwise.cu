@@ -1,14 +1,14 @@
 // levels: sm_75
 // Unary functions and binary arithmetic on contiguous arrays, one 16-byte vector a thread. Arithmetic in the
-// array's own type, in float for 16 bits. Launch: 256 threads, ceil(n / (256 * 16 / sizeof(T))) blocks, no shared memory.
+// array's own type, in float for 16 bits. Launch: 128 threads, ceil(n / (128 * 16 / sizeof(T))) blocks, no shared memory.
 //   <op>_<dtype>(x, y, n, alpha, beta)   alpha and beta are the op's attributes, ignored where it has none
 //   <op>_<dtype>(a, b, y, n)
 // Operands that are broadcast take the kernels of expressions (src/kernels/fused).
 #include "common/math.cuh"
-#include "common/half.cuh"
+#include "common/narrow.cuh"
 #include "common/binary.cuh"
 
-#define THREADS 256
+#define THREADS 128
 #ifndef ELEMENT
 #define ELEMENT float
 #define DTYPE f32
@@ -54,9 +54,10 @@ template <class Op, class T> WW_DEVICE void unary(const T* x, T* y, unsigned lon
     Share s = share_of<T>(vectors);
     bool whole = vectors && s.base + WwVector<T>::size <= n;
     WwVector<T> v = load_share(x, s, whole, n);
+    WwCompute<T> result[WwVector<T>::size];
 #pragma unroll
-    for (int k = 0; k < WwVector<T>::size; k++) v.lane[k] = T(Op::apply((WwCompute<T>)v.lane[k], alpha, beta));
-    store_share(y, s, whole, n, v);
+    for (int k = 0; k < WwVector<T>::size; k++) result[k] = Op::apply((WwCompute<T>)v.lane[k], alpha, beta);
+    store_share(y, s, whole, n, ww_narrow<T>(result));
 }
 
 template <class Op, class T> WW_DEVICE void binary(const T* a, const T* b, T* y, unsigned long long n) {
@@ -65,10 +66,19 @@ template <class Op, class T> WW_DEVICE void binary(const T* a, const T* b, T* y,
     bool whole = vectors && s.base + WwVector<T>::size <= n;
     WwVector<T> u = load_share(a, s, whole, n);
     WwVector<T> v = load_share(b, s, whole, n);
+    WwCompute<T> result[WwVector<T>::size];
 #pragma unroll
-    for (int k = 0; k < WwVector<T>::size; k++) v.lane[k] = T(Op::apply((WwCompute<T>)u.lane[k], (WwCompute<T>)v.lane[k]));
-    store_share(y, s, whole, n, v);
+    for (int k = 0; k < WwVector<T>::size; k++) result[k] = Op::apply((WwCompute<T>)u.lane[k], (WwCompute<T>)v.lane[k]);
+    store_share(y, s, whole, n, ww_narrow<T>(result));
 }
+
+// Results of 16 bits take functions of their precision.
+#ifdef WW_HALVES
+#include "common/math_half.cuh"
+#define GRADED(function) function##_half
+#else
+#define GRADED(function) function
+#endif
 
 #define UNARY_OF(op, T, dtype) UNARY_KERNEL(op, T, dtype)
 #define UNARY_KERNEL(op, T, dtype)                                                                                   \
@@ -83,7 +93,6 @@ template <class Op, class T> WW_DEVICE void binary(const T* a, const T* b, T* y,
     };                                                                                                           \
     UNARY_OF(op, ELEMENT, DTYPE)
 
-#define GRADED(function) function
 #include "common/unary.cuh"
 
 #define BINARY_OF(op, T, dtype) BINARY_KERNEL(op, T, dtype)

@@ -1,5 +1,6 @@
-// levels: sm_75
+// levels: sm_75 sm_80
 // The bfloat16 kernels of elementwise.cu.
+#define WW_HALVES
 #define ELEMENT WwBfloat
 #define DTYPE bf16
 #include "elementwise.cu"

@@ -5,6 +5,7 @@ use super::evaluate::layout::{axes, locate};
 use super::evaluate::{self, Expression};
 use super::operands::{device_operand, host_operand};
 use super::spec::*;
+use super::unary::THREADS;
 use super::{Attrs, Call, FLOATS};
 use crate::Result;
 use crate::cpu::scalar::{Add, Div, Max, Min, Mul, Pow, Scalar, Sub};
@@ -116,7 +117,7 @@ fn cuda(
         return evaluate::enqueue(call, &expression(call.spec.name)?, launcher, inputs, outputs);
     }
     let dtype = call.dtype();
-    let grid = linear(n, 256, 16 / dtype.size() as u32)?;
+    let grid = linear(n, THREADS, 16 / dtype.size() as u32)?;
     let [a, b] = [device_operand(call, inputs, 0)?, device_operand(call, inputs, 1)?];
     let arguments = [Arg::Ptr(a), Arg::Ptr(b), Arg::Ptr(outputs[0].ptr), Arg::U64(n)];
     launcher.launch(&format!("{}_{}", call.spec.name, dtype.suffix()), grid, &arguments)

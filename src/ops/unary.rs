@@ -13,6 +13,9 @@ use crate::tensor::{DeviceView, HostView, HostViewMut};
 /// ONNX's Selu constants, the float32 values of its definition.
 pub const SELU: [f64; 2] = [1.673_263_192_176_818_8, 1.050_701_022_148_132_3];
 
+/// Threads of a block of kernels/elementwise.cu.
+pub const THREADS: u32 = 128;
+
 const X: &[Operand] = &[required("x")];
 
 const fn alpha(default: f64, doc: &'static str) -> Attribute {
@@ -140,7 +143,7 @@ fn cuda(
     let dtype = call.dtype();
     let function = function_of(call.spec, &call.attrs);
     let [first, second] = parameters(call).map(|value| float_arg(dtype, value));
-    let grid = linear(n, 256, 16 / dtype.size() as u32)?;
+    let grid = linear(n, THREADS, 16 / dtype.size() as u32)?;
     let x = device_operand(call, inputs, 0)?;
     let arguments = [Arg::Ptr(x), Arg::Ptr(outputs[0].ptr), Arg::U64(n), first, second];
     launcher.launch(&format!("{function}_{}", dtype.suffix()), grid, &arguments)
