@@ -1,4 +1,4 @@
-// levels: sm_75
+// levels: sm_75 sm_80
 // The float16 kernels of softmax.cu.
 #define WW_HALVES
 #define ELEMENT WwHalf

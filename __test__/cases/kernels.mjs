@@ -55,8 +55,8 @@ const pool = [
   ...['globalMaxPool', 'globalAveragePool'].flatMap((op) => [[2, 3, 7, 7], [1, 2, 33, 31], [1, 2, 64, 65]].map((dims) => row(op, `[${dims}]`, [dims]))),
 ];
 
-/** Row lengths of each form: lanes, warp, block, wide in float64, wide in float32 and parts in float64, parts in the others. */
-const lengths = [16, 100, 1000, 4100, 8200, 16400];
+/** Row lengths that between them take each form in each type. */
+const lengths = [16, 28, 60, 100, 200, 300, 4000, 8000, 16000, 16400];
 
 const rows = [
   ...['softmax', 'logSoftmax'].flatMap((op) => [
@@ -77,9 +77,9 @@ const median = [
   row('median', 'stream', [[1300, 5]]),
 ];
 
-/** Rows, columns four and eight at a time, columns one by one. */
+/** Rows long, ragged and short, columns four and eight at a time, columns one by one. */
 const reductions = ['reduceSum', 'reduceL1', 'reduceSumSquare', 'reduceProd', 'reduceMax', 'reduceMin'].flatMap((op) =>
-  [[[2, 300], 1], [[40, 8], 0], [[9, 5], 0]].map(([dims, axis]) => row(op, `[${dims}]`, [dims], { axes: [axis] }, { fill: [1, -1, 0.5, 2] })));
+  [[[2, 600], 1], [[3, 301], 1], [[70, 16], 1], [[40, 8], 0], [[9, 5], 0]].map(([dims, axis]) => row(op, `[${dims}]`, [dims], { axes: [axis] }, { fill: [1, -1, 0.5, 2] })));
 
 const args = ['argMax', 'argMin'].flatMap((op) => [
   row(op, 'rows', [[3, 40]], { axis: 1 }),

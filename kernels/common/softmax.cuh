@@ -1,5 +1,14 @@
 // Maximum and sum of exponentials relative to it, kept as a pair that can be merged. NaN reaches the sum.
 #pragma once
+#include "math_half.cuh"
+
+// The exponential to the precision of results of type S.
+template <class S, class T> WW_DEVICE T ww_exp_of(T x) {
+    if constexpr (sizeof(S) == 2)
+        return ww_exp_half(x);
+    else
+        return ww_exp(x);
+}
 
 WW_DEVICE float ww_max_number(float a, float b) { return fmaxf(a, b); }
 WW_DEVICE double ww_max_number(double a, double b) { return b > a ? b : a; }
@@ -48,7 +57,7 @@ template <int LANES, bool LOG, class S, int VECTORS> WW_DEVICE WwPair<WwCompute<
     T base = ww_finite_base(most), sum = T(0);
 #pragma unroll
     for (int k = 0; k < r.count; k++) {
-        T e = ww_exp(r.value[k] - base);
+        T e = ww_exp_of<S>(r.value[k] - base);
         sum += e;
         if (!LOG) r.value[k] = e;
     }

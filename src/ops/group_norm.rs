@@ -2,7 +2,7 @@
 
 use super::norm::EPSILON;
 use super::operands::{device_operand, device_optional, divisor, host_operand, host_optional};
-use super::rows::{RowForm, row_form};
+use super::rows::RowCall;
 use super::spec::*;
 use super::{Attrs, Call, FLOATS};
 use crate::cpu::math::sum_f64;
@@ -115,29 +115,22 @@ fn cuda(
     let extents = Extents::of(call);
     let (columns, dtype) = (extents.columns(), call.dtype());
     let rows = size / columns;
-    let (x, y) = (Arg::Ptr(device_operand(call, inputs, 0)?), Arg::Ptr(outputs[0].ptr));
-    let (scale, bias) = (Arg::Ptr(device_optional(inputs, 1)), Arg::Ptr(device_optional(inputs, 2)));
-    let epsilon = float_arg(dtype, call.attrs.float(EPSILON.name));
+    let others = [device_optional(inputs, 1), device_optional(inputs, 2), outputs[0].ptr];
     let words = pack(extents);
-    let kernel = format!("groupNorm_{}", dtype.suffix());
-    let form = row_form(columns as u64, dtype.size());
-    let grid = form.grid(rows as u64)?;
-    match form {
-        RowForm::Whole(suffix, ..) => {
-            let (rows, columns) = (Arg::U64(rows as u64), Arg::U32(columns as u32));
-            let arguments = [x, scale, bias, y, rows, columns, Arg::Block(&words), epsilon];
-            launcher.launch(&format!("{kernel}_{suffix}"), grid, &arguments)
-        }
-        RowForm::Parts { chunk, parts } => {
-            let workspace = launcher.scratch(2 * rows * parts as usize * size_of::<f64>())?;
-            let pairs = Arg::Ptr(workspace.ptr());
-            let [columns, chunk, parts] = [Arg::U64(columns as u64), Arg::U64(chunk), Arg::U32(parts)];
-            let partial = format!("layerNorm_{}_partial", dtype.suffix());
-            launcher.launch(&partial, grid, &[x, pairs, columns, chunk, parts])?;
-            let arguments = [x, pairs, scale, bias, y, columns, chunk, parts, Arg::Block(&words), epsilon];
-            launcher.launch(&format!("{kernel}_finish"), grid, &arguments)
-        }
+    RowCall {
+        kernel: format!("groupNorm_{}", dtype.suffix()),
+        partial: format!("layerNorm_{}_partial", dtype.suffix()),
+        rows,
+        columns,
+        size: dtype.size(),
+        held: [4, 4],
+        kept: 2 * size_of::<f64>(),
+        x: device_operand(call, inputs, 0)?,
+        others: &others,
+        whole: extents.plane.is_multiple_of(16 / dtype.size()),
+        last: &[Arg::Block(&words), float_arg(dtype, call.attrs.float(EPSILON.name))],
     }
+    .launch(launcher)
 }
 
 #[cfg(test)]
@@ -180,7 +173,7 @@ mod tests {
             let (suffix, scalar) = (dtype.suffix(), if dtype == DType::F64 { F64 } else { F32 });
             let parameters =
                 |form: &str| kernel(&format!("groupNorm_{suffix}_{form}"), 75).unwrap().1.parameters;
-            for form in ["lanes", "warp", "block", "wide"].iter().take(if dtype.is_half() { 3 } else { 4 }) {
+            for form in super::super::rows::FORMS {
                 assert_eq!(parameters(form), [W, W, W, W, W, Word32, Block(40), scalar]);
             }
             assert_eq!(parameters("finish"), [W, W, W, W, W, W, W, Word32, Block(40), scalar]);

@@ -1,7 +1,7 @@
 //! layerNorm and batchNorm.
 
 use super::operands::{device_operand, device_optional, divisor, host_operand, host_optional};
-use super::rows::{RowForm, row_form};
+use super::rows::RowCall;
 use super::spec::*;
 use super::{Attrs, Call, FLOATS};
 use crate::cpu::math::sum_f64;
@@ -121,26 +121,21 @@ fn layer_norm_cuda(
     }
     let (rows, columns) = layer_extents(call)?;
     let dtype = call.dtype();
-    let (x, y) = (Arg::Ptr(device_operand(call, inputs, 0)?), Arg::Ptr(outputs[0].ptr));
-    let (scale, bias) = (Arg::Ptr(device_optional(inputs, 1)), Arg::Ptr(device_optional(inputs, 2)));
-    let epsilon = float_arg(dtype, call.attrs.float(EPSILON.name));
-    let kernel = format!("{}_{}", call.spec.name, dtype.suffix());
-    let form = row_form(columns as u64, dtype.size());
-    let grid = form.grid(rows as u64)?;
-    match form {
-        RowForm::Whole(suffix, ..) => {
-            let arguments = [x, scale, bias, y, Arg::U64(rows as u64), Arg::U32(columns as u32), epsilon];
-            launcher.launch(&format!("{kernel}_{suffix}"), grid, &arguments)
-        }
-        RowForm::Parts { chunk, parts } => {
-            let workspace = launcher.scratch(2 * rows * parts as usize * size_of::<f64>())?;
-            let pairs = Arg::Ptr(workspace.ptr());
-            let [columns, chunk, parts] = [Arg::U64(columns as u64), Arg::U64(chunk), Arg::U32(parts)];
-            launcher.launch(&format!("{kernel}_partial"), grid, &[x, pairs, columns, chunk, parts])?;
-            let arguments = [x, pairs, scale, bias, y, columns, chunk, parts, epsilon];
-            launcher.launch(&format!("{kernel}_finish"), grid, &arguments)
-        }
+    let others = [device_optional(inputs, 1), device_optional(inputs, 2), outputs[0].ptr];
+    RowCall {
+        kernel: format!("layerNorm_{}", dtype.suffix()),
+        partial: format!("layerNorm_{}_partial", dtype.suffix()),
+        rows,
+        columns,
+        size: dtype.size(),
+        held: [4, 4],
+        kept: 2 * size_of::<f64>(),
+        x: device_operand(call, inputs, 0)?,
+        others: &others,
+        whole: true,
+        last: &[float_arg(dtype, call.attrs.float(EPSILON.name))],
     }
+    .launch(launcher)
 }
 
 fn batch_shape(spec: &OpSpec, inputs: Metas, _: &Attrs) -> Result<Vec<Meta>> {
@@ -287,7 +282,7 @@ mod tests {
         for &dtype in FLOATS {
             let (suffix, scalar) = (dtype.suffix(), if dtype == DType::F64 { F64 } else { F32 });
             let parameters = |name: &str| kernel(name, 75).unwrap().1.parameters;
-            for form in ["lanes", "warp", "block", "wide"].iter().take(if dtype.is_half() { 3 } else { 4 }) {
+            for form in super::super::rows::FORMS {
                 let got = parameters(&format!("layerNorm_{suffix}_{form}"));
                 assert_eq!(got, [W, W, W, W, W, Word32, scalar]);
             }

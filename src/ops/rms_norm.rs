@@ -2,12 +2,12 @@
 
 use super::norm::{AXIS, EPSILON, layer_extents, layer_shape};
 use super::operands::{device_operand, device_optional, host_operand, host_optional};
-use super::rows::{RowForm, row_form};
+use super::rows::RowCall;
 use super::spec::*;
 use super::{Call, FLOATS};
 use crate::cpu::math::sum_f64;
 use crate::cpu::{Float, for_pieces};
-use crate::kernels::{Arg, Launcher, float_arg};
+use crate::kernels::{Launcher, float_arg};
 use crate::tensor::{DeviceView, HostView, HostViewMut};
 use crate::{Result, for_float};
 
@@ -55,26 +55,21 @@ fn cuda(
     }
     let (rows, columns) = layer_extents(call)?;
     let dtype = call.dtype();
-    let (x, y) = (Arg::Ptr(device_operand(call, inputs, 0)?), Arg::Ptr(outputs[0].ptr));
-    let scale = Arg::Ptr(device_optional(inputs, 1));
-    let epsilon = float_arg(dtype, call.attrs.float(EPSILON.name));
-    let kernel = format!("rmsNorm_{}", dtype.suffix());
-    let form = row_form(columns as u64, dtype.size());
-    let grid = form.grid(rows as u64)?;
-    match form {
-        RowForm::Whole(suffix, ..) => {
-            let arguments = [x, scale, y, Arg::U64(rows as u64), Arg::U32(columns as u32), epsilon];
-            launcher.launch(&format!("{kernel}_{suffix}"), grid, &arguments)
-        }
-        RowForm::Parts { chunk, parts } => {
-            let workspace = launcher.scratch(rows * parts as usize * size_of::<f64>())?;
-            let sums = Arg::Ptr(workspace.ptr());
-            let [columns, chunk, parts] = [Arg::U64(columns as u64), Arg::U64(chunk), Arg::U32(parts)];
-            launcher.launch(&format!("{kernel}_partial"), grid, &[x, sums, columns, chunk, parts])?;
-            let arguments = [x, sums, scale, y, columns, chunk, parts, epsilon];
-            launcher.launch(&format!("{kernel}_finish"), grid, &arguments)
-        }
+    let others = [device_optional(inputs, 1), outputs[0].ptr];
+    RowCall {
+        kernel: format!("rmsNorm_{}", dtype.suffix()),
+        partial: format!("rmsNorm_{}_partial", dtype.suffix()),
+        rows,
+        columns,
+        size: dtype.size(),
+        held: [4, 4],
+        kept: 2 * size_of::<f64>(),
+        x: device_operand(call, inputs, 0)?,
+        others: &others,
+        whole: true,
+        last: &[float_arg(dtype, call.attrs.float(EPSILON.name))],
     }
+    .launch(launcher)
 }
 
 #[cfg(test)]
@@ -110,7 +105,7 @@ mod tests {
             let (suffix, scalar) = (dtype.suffix(), if dtype == DType::F64 { F64 } else { F32 });
             let parameters =
                 |form: &str| kernel(&format!("rmsNorm_{suffix}_{form}"), 75).unwrap().1.parameters;
-            for form in ["lanes", "warp", "block", "wide"].iter().take(if dtype.is_half() { 3 } else { 4 }) {
+            for form in super::super::rows::FORMS {
                 assert_eq!(parameters(form), [W, W, W, W, Word32, scalar]);
             }
             assert_eq!(parameters("partial"), [W, W, W, W, Word32]);

@@ -1,7 +1,7 @@
 //! softmax and logSoftmax over one axis.
 
 use super::operands::{device_operand, divisor, host_operand};
-use super::rows::{RowForm, row_form};
+use super::rows::RowCall;
 use super::spec::*;
 use super::{Attrs, Call, FLOATS};
 use crate::cpu::math::{fold_max, sum_f64};
@@ -168,7 +168,8 @@ fn cuda(
         return Ok(());
     }
     let Extents { outer, length, inner } = extents(call.spec, &call.attrs, &call.input(0).dims)?;
-    let (x, y) = (Arg::Ptr(device_operand(call, inputs, 0)?), Arg::Ptr(outputs[0].ptr));
+    let pointers = [device_operand(call, inputs, 0)?, outputs[0].ptr];
+    let [x, y] = pointers.map(Arg::Ptr);
     let dtype = call.dtype();
     let kernel = format!("{}_{}", call.spec.name, dtype.suffix());
     if inner > 1 {
@@ -180,24 +181,20 @@ fn cuda(
         let arguments = [x, y, columns, length, width, Arg::U64(divisor(inner)), Arg::U32(parts)];
         return launcher.launch(&format!("{kernel}_strided"), grid, &arguments);
     }
-    let (rows, columns) = (outer as u64, length as u64);
-    let form = row_form(columns, dtype.size());
-    let grid = form.grid(rows)?;
-    match form {
-        RowForm::Whole(suffix, ..) => {
-            let arguments = [x, y, Arg::U64(rows), Arg::U32(columns as u32)];
-            launcher.launch(&format!("{kernel}_{suffix}"), grid, &arguments)
-        }
-        RowForm::Parts { chunk, parts } => {
-            let workspace = launcher.scratch(2 * outer * parts as usize * dtype.arithmetic().size())?;
-            let pairs = Arg::Ptr(workspace.ptr());
-            let sizes = [Arg::U64(columns), Arg::U64(chunk), Arg::U32(parts)];
-            let [columns, chunk, parts] = sizes;
-            let partial = format!("softmax_{}_partial", dtype.suffix());
-            launcher.launch(&partial, grid, &[x, pairs, columns, chunk, parts])?;
-            launcher.launch(&format!("{kernel}_finish"), grid, &[x, pairs, y, columns, chunk, parts])
-        }
+    RowCall {
+        kernel,
+        partial: format!("softmax_{}_partial", dtype.suffix()),
+        rows: outer,
+        columns: length,
+        size: dtype.size(),
+        held: [2, 8],
+        kept: 2 * dtype.arithmetic().size(),
+        x: pointers[0],
+        others: &pointers[1..],
+        whole: true,
+        last: &[],
     }
+    .launch(launcher)
 }
 
 /// Columns times threads of a column that keep a device busy.
@@ -270,7 +267,7 @@ mod tests {
             let suffix = dtype.suffix();
             let parameters =
                 |form: &str| kernel(&format!("{}_{suffix}_{form}", spec.name), 75).unwrap().1.parameters;
-            for form in ["lanes", "warp", "block", "wide"].iter().take(if dtype.is_half() { 3 } else { 4 }) {
+            for form in super::super::rows::FORMS {
                 assert_eq!(parameters(form), [Word64, Word64, Word64, Word32]);
             }
             assert_eq!(parameters("finish"), [Word64, Word64, Word64, Word64, Word64, Word32]);
