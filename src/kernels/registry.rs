@@ -1,6 +1,7 @@
 //! The kernel table, derived from the embedded PTX by build.rs, and the choice of level for a device.
 
 use crate::{Error, Result};
+use ruzstd::decoding::StreamingDecoder;
 use std::collections::HashMap;
 use std::io::Read;
 use std::sync::OnceLock;
@@ -38,7 +39,7 @@ pub struct ModuleSource {
     pub level: u32,
     /// Whether only exactly that compute capability takes it (sm_90a).
     pub exact: bool,
-    /// The text, deflated by build.rs.
+    /// The text, packed by build.rs.
     packed: &'static [u8],
     /// Its kernels.
     pub entries: &'static [Entry],
@@ -49,10 +50,11 @@ include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 impl ModuleSource {
     /// The PTX text.
     pub fn ptx(&self) -> Result<String> {
+        let failed =
+            |error: &dyn std::fmt::Display| Error::Internal(format!("module '{}': {error}", self.family));
         let mut text = String::new();
-        flate2::read::DeflateDecoder::new(self.packed)
-            .read_to_string(&mut text)
-            .map_err(|error| Error::Internal(format!("module '{}': {error}", self.family)))?;
+        let mut decoder = StreamingDecoder::new(self.packed).map_err(|error| failed(&error))?;
+        decoder.read_to_string(&mut text).map_err(|error| failed(&error))?;
         Ok(text)
     }
 
