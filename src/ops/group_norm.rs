@@ -1,13 +1,12 @@
 //! groupNorm.
 
-use super::norm::EPSILON;
-use super::operands::{device_operand, device_optional, divisor, host_operand, host_optional};
-use super::rows::RowCall;
+use super::norm::{EPSILON, NormRows};
+use super::operands::{divisor, host_operand, host_optional};
 use super::spec::*;
 use super::{Attrs, Call, FLOATS};
 use crate::cpu::math::sum_f64;
 use crate::cpu::{Float, for_pieces};
-use crate::kernels::{Arg, Launcher, float_arg};
+use crate::kernels::{Arg, Launcher};
 use crate::shape::size_of as product;
 use crate::tensor::{DeviceView, HostView, HostViewMut};
 use crate::{Result, for_float, invalid};
@@ -108,29 +107,13 @@ fn cuda(
     inputs: &[Option<DeviceView>],
     outputs: &[DeviceView],
 ) -> Result<()> {
-    let size = call.output().size();
-    if size == 0 {
-        return Ok(());
-    }
     let extents = Extents::of(call);
-    let (columns, dtype) = (extents.columns(), call.dtype());
-    let rows = size / columns;
-    let others = [device_optional(inputs, 1), device_optional(inputs, 2), outputs[0].ptr];
+    let columns = extents.columns();
+    let whole = extents.plane.is_multiple_of(16 / call.dtype().size());
+    let rows = call.output().size() / columns.max(1);
     let words = pack(extents);
-    RowCall {
-        kernel: format!("groupNorm_{}", dtype.suffix()),
-        partial: format!("layerNorm_{}_partial", dtype.suffix()),
-        rows,
-        columns,
-        size: dtype.size(),
-        held: [4, 4],
-        kept: 2 * size_of::<f64>(),
-        x: device_operand(call, inputs, 0)?,
-        others: &others,
-        whole: extents.plane.is_multiple_of(16 / dtype.size()),
-        last: &[Arg::Block(&words), float_arg(dtype, call.attrs.float(EPSILON.name))],
-    }
-    .launch(launcher)
+    NormRows { rows, columns, partial: "layerNorm", whole, first: Some(Arg::Block(&words)) }
+        .launch(call, launcher, inputs, outputs)
 }
 
 #[cfg(test)]

@@ -116,26 +116,57 @@ fn layer_norm_cuda(
     inputs: &[Option<DeviceView>],
     outputs: &[DeviceView],
 ) -> Result<()> {
-    if call.output().size() == 0 {
-        return Ok(());
-    }
     let (rows, columns) = layer_extents(call)?;
-    let dtype = call.dtype();
-    let others = [device_optional(inputs, 1), device_optional(inputs, 2), outputs[0].ptr];
-    RowCall {
-        kernel: format!("layerNorm_{}", dtype.suffix()),
-        partial: format!("layerNorm_{}_partial", dtype.suffix()),
-        rows,
-        columns,
-        size: dtype.size(),
-        held: [4, 4],
-        kept: 2 * size_of::<f64>(),
-        x: device_operand(call, inputs, 0)?,
-        others: &others,
-        whole: true,
-        last: &[float_arg(dtype, call.attrs.float(EPSILON.name))],
+    NormRows { rows, columns, partial: "layerNorm", whole: true, first: None }
+        .launch(call, launcher, inputs, outputs)
+}
+
+/// Rows of a norm on the GPU. The kernels of layerNorm, rmsNorm and groupNorm are one template.
+pub struct NormRows<'a> {
+    /// Number of rows.
+    pub rows: usize,
+    /// Elements of a row.
+    pub columns: usize,
+    /// The op whose kernel takes in a part of a row.
+    pub partial: &'a str,
+    /// Whether a row's vectors may be taken whole where all pointers allow it.
+    pub whole: bool,
+    /// What precedes epsilon in every kernel.
+    pub first: Option<Arg<'a>>,
+}
+
+impl NormRows<'_> {
+    /// Launches the op's kernels.
+    pub fn launch(
+        self,
+        call: &Call,
+        launcher: &Launcher,
+        inputs: &[Option<DeviceView>],
+        outputs: &[DeviceView],
+    ) -> Result<()> {
+        if call.output().size() == 0 {
+            return Ok(());
+        }
+        let dtype = call.dtype();
+        let optional = (1..call.spec.operands.len()).map(|index| device_optional(inputs, index));
+        let others: Vec<_> = optional.chain([outputs[0].ptr]).collect();
+        let epsilon = float_arg(dtype, call.attrs.float(EPSILON.name));
+        let last: Vec<_> = self.first.into_iter().chain([epsilon]).collect();
+        RowCall {
+            kernel: format!("{}_{}", call.spec.name, dtype.suffix()),
+            partial: format!("{}_{}_partial", self.partial, dtype.suffix()),
+            rows: self.rows,
+            columns: self.columns,
+            size: dtype.size(),
+            held: [4, 4],
+            kept: 2 * size_of::<f64>(),
+            x: device_operand(call, inputs, 0)?,
+            others: &others,
+            whole: self.whole,
+            last: &last,
+        }
+        .launch(launcher)
     }
-    .launch(launcher)
 }
 
 fn batch_shape(spec: &OpSpec, inputs: Metas, _: &Attrs) -> Result<Vec<Meta>> {

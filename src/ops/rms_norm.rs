@@ -1,13 +1,12 @@
 //! rmsNorm.
 
-use super::norm::{AXIS, EPSILON, layer_extents, layer_shape};
-use super::operands::{device_operand, device_optional, host_operand, host_optional};
-use super::rows::RowCall;
+use super::norm::{AXIS, EPSILON, NormRows, layer_extents, layer_shape};
+use super::operands::{host_operand, host_optional};
 use super::spec::*;
 use super::{Call, FLOATS};
 use crate::cpu::math::sum_f64;
 use crate::cpu::{Float, for_pieces};
-use crate::kernels::{Launcher, float_arg};
+use crate::kernels::Launcher;
 use crate::tensor::{DeviceView, HostView, HostViewMut};
 use crate::{Result, for_float};
 
@@ -50,26 +49,9 @@ fn cuda(
     inputs: &[Option<DeviceView>],
     outputs: &[DeviceView],
 ) -> Result<()> {
-    if call.output().size() == 0 {
-        return Ok(());
-    }
     let (rows, columns) = layer_extents(call)?;
-    let dtype = call.dtype();
-    let others = [device_optional(inputs, 1), outputs[0].ptr];
-    RowCall {
-        kernel: format!("rmsNorm_{}", dtype.suffix()),
-        partial: format!("rmsNorm_{}_partial", dtype.suffix()),
-        rows,
-        columns,
-        size: dtype.size(),
-        held: [4, 4],
-        kept: 2 * size_of::<f64>(),
-        x: device_operand(call, inputs, 0)?,
-        others: &others,
-        whole: true,
-        last: &[float_arg(dtype, call.attrs.float(EPSILON.name))],
-    }
-    .launch(launcher)
+    NormRows { rows, columns, partial: "rmsNorm", whole: true, first: None }
+        .launch(call, launcher, inputs, outputs)
 }
 
 #[cfg(test)]
