@@ -134,6 +134,34 @@ impl Error {
         }]
     }
 
+    /// The same error with another text.
+    pub fn reworded(mut self, word: impl FnOnce(&str) -> String) -> Error {
+        let text = self.text_mut();
+        *text = word(text);
+        self
+    }
+
+    fn text_mut(&mut self) -> &mut String {
+        match self {
+            Error::GpuUnavailable(text)
+            | Error::DriverTooOld(text)
+            | Error::DeviceNotFound(text)
+            | Error::OutOfMemory(text)
+            | Error::MemoryLimit(text)
+            | Error::InvalidArgument(text)
+            | Error::ShapeMismatch(text)
+            | Error::UnsupportedDtype(text)
+            | Error::UnsupportedOp(text)
+            | Error::InvalidModel(text)
+            | Error::Disposed(text)
+            | Error::Aborted(text)
+            | Error::DeviceLost(text)
+            | Error::Driver(text)
+            | Error::Internal(text)
+            | Error::OutOfRange(text) => text,
+        }
+    }
+
     /// The stable code, for example `SHAPE_MISMATCH`.
     pub fn code(&self) -> &'static str {
         self.row().code

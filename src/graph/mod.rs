@@ -1,12 +1,19 @@
-//! Networks as data: nodes over values, in an order in which they can run.
+//! Networks: as data (nodes over values, in an order in which they can run), as plans for inputs of given dims, and as
+//! sessions that run them.
 
+mod node;
+pub mod operators;
 mod order;
+mod plan;
+mod session;
 
 pub use order::sort;
+pub use session::{Options, Port, Session};
 
 use crate::tensor::Tensor;
 use crate::{DType, Result};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// Index of a value within its graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -66,7 +73,7 @@ pub enum Attribute {
     /// A tensor.
     Tensor(Tensor),
     /// A graph that the node may run, such as a branch of `If`.
-    Graph(Box<Graph>),
+    Graph(Arc<Graph>),
 }
 
 impl Attribute {

@@ -6,6 +6,7 @@ use crate::graph::Attribute;
 use crate::{Error, Result};
 use bytes::Bytes;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 impl<'m> Reader<'m> {
     /// Attributes by name. One that refers to an attribute of the function's call is that, or absent if that is.
@@ -53,7 +54,7 @@ impl<'m> Reader<'m> {
                 Attribute::Tensor(tensor::read(value, &what, self.external, self.limits)?)
             }
             GRAPH => match &attribute.g {
-                Some(graph) => Attribute::Graph(Box::new(self.graph(graph, context)?)),
+                Some(graph) => Attribute::Graph(Arc::new(self.graph(graph, context)?)),
                 None => return invalid_model(format!("attribute {name} holds no graph")),
             },
             kind @ 9..=14 => {

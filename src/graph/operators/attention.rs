@@ -1,0 +1,5 @@
+//! Attention and recurrent layers.
+
+use super::Operator;
+
+pub const ROWS: &[Operator] = &[];

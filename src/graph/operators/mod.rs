@@ -1,0 +1,107 @@
+//! The operator table: what each ONNX operator becomes. A row's rule reads the node's attributes and operands, in the meaning
+//! of the node's version, and makes calls of the op table; what has no call there has a form on the host.
+
+mod attention;
+mod control;
+mod conv;
+mod elementwise;
+mod layout;
+mod matmul;
+mod norm;
+mod pool;
+mod reduce;
+mod shape;
+
+use super::plan::{Rule, Site};
+use super::{Graph, Node};
+use crate::error::quoted;
+use crate::{Error, Result};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::OnceLock;
+
+/// A row of the table.
+pub struct Operator {
+    /// Name in ONNX.
+    pub name: &'static str,
+    /// Operator set; empty for ONNX's own.
+    pub domain: &'static str,
+    /// The call that rules of several rows make.
+    pub op: &'static str,
+    /// Number attributes that such a rule hands on.
+    pub attributes: &'static [&'static str],
+    /// The rule.
+    pub lower: fn(&mut Site) -> Rule,
+}
+
+/// A row with a rule of its own.
+pub(super) const fn row(name: &'static str, lower: fn(&mut Site) -> Rule) -> Operator {
+    Operator { name, domain: "", op: "", attributes: &[], lower }
+}
+
+/// A row of a rule that several share.
+pub(super) const fn shared(name: &'static str, op: &'static str, lower: fn(&mut Site) -> Rule) -> Operator {
+    Operator { op, ..row(name, lower) }
+}
+
+const FAMILIES: &[&[Operator]] = &[
+    attention::ROWS,
+    control::ROWS,
+    conv::ROWS,
+    elementwise::ROWS,
+    layout::ROWS,
+    matmul::ROWS,
+    norm::ROWS,
+    pool::ROWS,
+    reduce::ROWS,
+    shape::ROWS,
+];
+
+/// Every row.
+pub fn all() -> impl Iterator<Item = &'static Operator> {
+    FAMILIES.iter().flat_map(|family| family.iter())
+}
+
+fn table() -> &'static HashMap<(&'static str, &'static str), &'static Operator> {
+    static TABLE: OnceLock<HashMap<(&'static str, &'static str), &'static Operator>> = OnceLock::new();
+    TABLE.get_or_init(|| all().map(|row| ((row.domain, row.name), row)).collect())
+}
+
+/// The row of a node's operator.
+pub fn find(node: &Node) -> Result<&'static Operator> {
+    let row = table().get(&(node.domain.as_str(), node.op.as_str()));
+    row.copied()
+        .ok_or_else(|| Error::UnsupportedOp(format!("operator {} is not supported", quoted(&node.op))))
+}
+
+/// One error that names every operator of the model that has no row.
+pub fn check(graph: &Graph) -> Result<()> {
+    let mut unknown = BTreeSet::new();
+    for node in graph.all_nodes().into_iter().filter(|node| find(node).is_err()) {
+        let domain = if node.domain.is_empty() { String::new() } else { format!("{}.", node.domain) };
+        unknown.insert(format!("{domain}{} (version {})", node.op, node.version));
+    }
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = unknown.into_iter().collect();
+    Err(Error::UnsupportedOp(format!("model: operators that are not supported: {}", names.join(", "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_calls_exist() {
+        let mut names = std::collections::HashSet::new();
+        for row in all() {
+            assert!(names.insert((row.domain, row.name)), "{} appears twice", row.name);
+            assert!(
+                row.op.is_empty() || crate::ops::find(row.op).is_ok(),
+                "{}: no op '{}'",
+                row.name,
+                row.op
+            );
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Sessions: a network with the plans made for it so far.
+
+mod feeds;
+mod run;
+
+use super::plan::{Folds, Planner, Stage, Stages};
+use super::{Declared, Graph, ValueId, operators};
+use crate::kernels::Launcher;
+use crate::ops::Meta;
+use crate::tensor::Tensor;
+use crate::{DType, Error, Result};
+use run::Uploads;
+use std::sync::Arc;
+
+/// An input or output of a network.
+#[derive(Debug, Clone)]
+pub struct Port {
+    /// Name in the model.
+    pub name: String,
+    /// Type and dims, where the model gives them.
+    pub declared: Option<Declared>,
+}
+
+/// What a session may do.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Most bytes of one value.
+    pub tensor_bytes: u64,
+    /// Whether every node must run on the GPU.
+    pub strict: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { tensor_bytes: 16 << 30, strict: false }
+    }
+}
+
+/// A network ready to run. Runs may overlap; plans and weights are shared by them.
+pub struct Session {
+    graph: Arc<Graph>,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+    options: Options,
+    launcher: Option<Arc<Launcher>>,
+    folds: Arc<Folds>,
+    stages: Stages<Vec<Meta>>,
+    uploads: Uploads,
+}
+
+impl Session {
+    /// A session on that GPU, or on the CPU. One error names all operators that are not supported.
+    pub fn new(graph: Graph, launcher: Option<Arc<Launcher>>, options: Options) -> Result<Session> {
+        operators::check(&graph)?;
+        let ports = |ids: &[ValueId]| {
+            ids.iter()
+                .map(|id| &graph.values[id.index()])
+                .map(|value| Port { name: value.name.clone(), declared: value.declared.clone() })
+                .collect::<Vec<_>>()
+        };
+        Ok(Session {
+            inputs: ports(&graph.inputs),
+            outputs: ports(&graph.outputs),
+            graph: Arc::new(graph),
+            options,
+            launcher,
+            folds: Arc::default(),
+            stages: Stages::default(),
+            uploads: Uploads::default(),
+        })
+    }
+
+    /// Values that a run must give.
+    pub fn inputs(&self) -> &[Port] {
+        &self.inputs
+    }
+
+    /// Values that a run gives.
+    pub fn outputs(&self) -> &[Port] {
+        &self.outputs
+    }
+
+    /// The GPU that the session runs on, `None` for the CPU.
+    pub fn launcher(&self) -> Option<&Arc<Launcher>> {
+        self.launcher.as_ref()
+    }
+
+    /// Checks what a run is given: names, element types and dims. The tensors in the order of the inputs.
+    pub fn check_feeds(&self, feeds: Vec<(String, Tensor)>) -> Result<Vec<Tensor>> {
+        feeds::check(&self.inputs, feeds)
+    }
+
+    /// Runs the network and waits for it. Results come in the order of the outputs; on a GPU they may lie there.
+    /// `check` is called between steps; an error of it ends the run.
+    pub fn run(&self, feeds: Vec<Tensor>, check: &dyn Fn() -> Result<()>) -> Result<Vec<Tensor>> {
+        let metas: Vec<Meta> = feeds.iter().map(|tensor| tensor.meta().clone()).collect();
+        let stage = self.stages.find(metas.clone(), || self.plan(&metas))?;
+        run::run(self, stage, feeds, check)
+    }
+
+    /// The element types and dims of the results, and where each node runs, for inputs of those types and dims: the steps
+    /// of the first stage.
+    pub fn stage(&self, inputs: &[Meta]) -> Result<Arc<Stage>> {
+        self.stages.find(inputs.to_vec(), || self.plan(inputs))
+    }
+
+    fn plan(&self, inputs: &[Meta]) -> Result<Stage> {
+        Planner::new(&self.graph, inputs, self.folds.clone(), self.options.tensor_bytes).start()
+    }
+
+    /// Number of plans held.
+    pub fn plans(&self) -> usize {
+        self.stages.len()
+    }
+}
+
+/// An error for an element type that is not the one wanted.
+fn wrong_type(name: &str, wanted: DType, got: DType) -> Error {
+    Error::InvalidArgument(format!("run: input '{name}' must be {wanted}, got {got}"))
+}
