@@ -67,6 +67,11 @@ pub fn load_file(path: &std::path::Path, limits: &Limits) -> Result<Model> {
     load(file, &External::folder(folder.unwrap_or(std::path::Path::new("."))), limits)
 }
 
+/// A tensor in a file of its own, as the data sets of conformance cases are.
+pub fn read_tensor(bytes: Bytes, limits: &Limits) -> Result<crate::tensor::Tensor> {
+    tensor::read(&proto::Tensor::decode(bytes).map_err(malformed)?, "tensor", &External::default(), limits)
+}
+
 fn malformed(why: impl std::fmt::Display) -> Error {
     Error::InvalidModel(format!("model: not a readable ONNX file: {why}"))
 }
