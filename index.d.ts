@@ -242,6 +242,111 @@ export type ArrayOf<T extends DataType> = T extends 'float32'
  */
 export function allocPinned<T extends DataType>(type: T, length: number): ArrayOf<T>;
 
+/** What a model says of an input or output. */
+export interface ValueMetadata {
+  readonly name: string;
+  readonly isTensor: true;
+  readonly type: DataType;
+  /** Numbers, names of dims that are open, and '' for those without a name. */
+  readonly shape: readonly (number | string)[];
+}
+
+/** A file that a model refers to. */
+export interface ExternalFile {
+  /** Name that the model calls it by. */
+  path: string;
+  data: Uint8Array | ArrayBuffer;
+}
+
+/** An execution provider of onnxruntime, by name or with options. */
+export type ExecutionProvider = string | { readonly name: string; readonly deviceId?: number; readonly [option: string]: unknown };
+
+/** Options of InferenceSession.create. */
+export interface SessionOptions {
+  /** Where to run. Default 'auto'. With 'cuda' an operator that has no GPU form is an error. */
+  device?: Device;
+  /** Bytes of the model file at most. Default 2 GiB. */
+  maxModelBytes?: number;
+  /** Bytes of one tensor at most, stored or computed. Default 16 GiB. */
+  maxTensorBytes?: number;
+  /** Nodes at most. Default 100,000. */
+  maxNodes?: number;
+  /** Contents of files that the model refers to; a model given as bytes opens none. */
+  externalData?: readonly ExternalFile[];
+  /** Whether files beside the model may have several hard links, as caches that share equal files make them. Default false. */
+  allowLinks?: boolean;
+  /** Sizes of named dims, which feeds are held to. */
+  freeDimensionOverrides?: { readonly [name: string]: number };
+  /** Where results are wanted: 'cpu', or 'device' for where they were made. Default 'cpu', or 'device' where all feeds are on a GPU. */
+  preferredOutputLocation?: 'cpu' | 'device' | 'cpu-pinned' | 'gpu-buffer';
+  /** Aborting rejects with ABORTED. */
+  signal?: AbortSignal;
+  /** onnxruntime's word for the device; `device` comes first. */
+  executionProviders?: readonly ExecutionProvider[];
+  /** Ignored, as are the options below: they tune what another engine does. */
+  intraOpNumThreads?: number;
+  interOpNumThreads?: number;
+  graphOptimizationLevel?: 'disabled' | 'basic' | 'extended' | 'layout' | 'all';
+  enableCpuMemArena?: boolean;
+  enableMemPattern?: boolean;
+  executionMode?: 'sequential' | 'parallel';
+  optimizedModelFilePath?: string;
+  enableProfiling?: boolean;
+  profileFilePrefix?: string;
+  logId?: string;
+  logSeverityLevel?: 0 | 1 | 2 | 3 | 4;
+  logVerbosityLevel?: number;
+  enableGraphCapture?: boolean;
+  extra?: Record<string, unknown>;
+}
+
+/** Options of InferenceSession.run. */
+export interface RunOptions {
+  /** Aborting rejects with ABORTED; a run under way ends at its next step. */
+  signal?: AbortSignal;
+  /** Take the feeds' buffers over (they become detached) instead of copying them. Default false. */
+  transfer?: boolean;
+  /** As preferredOutputLocation of the session. */
+  outputLocation?: 'cpu' | 'device';
+  /** True rejects with ABORTED. */
+  terminate?: boolean;
+  /** Ignored, as are the options below. */
+  tag?: string;
+  logSeverityLevel?: 0 | 1 | 2 | 3 | 4;
+  logVerbosityLevel?: number;
+  extra?: Record<string, unknown>;
+}
+
+/** Values by the names of inputs. A typed array will do where the model leaves at most one dim open. */
+export type Feeds = { readonly [name: string]: Tensor | TypedArray };
+
+/** Outputs wanted: their names, or Tensors to fill (null for a new one) by their names. */
+export type Fetches = readonly string[] | { readonly [name: string]: Tensor | null };
+
+/** A network ready to run: the shape of onnxruntime's session. */
+export class InferenceSession {
+  private constructor();
+  /** Reads a model from the path of its file or from its bytes, off the JavaScript thread. */
+  static create(model: string | URL | Uint8Array | ArrayBufferLike, options?: SessionOptions): Promise<InferenceSession>;
+  static create(model: ArrayBufferLike, byteOffset: number, byteLength?: number, options?: SessionOptions): Promise<InferenceSession>;
+  /** Names of the values that a run must give. */
+  readonly inputNames: readonly string[];
+  /** Names of the values that a run gives. */
+  readonly outputNames: readonly string[];
+  readonly inputMetadata: readonly ValueMetadata[];
+  readonly outputMetadata: readonly ValueMetadata[];
+  /** Where the session runs. */
+  readonly device: 'cpu' | `cuda:${number}`;
+  /** Runs the network. Runs may overlap. */
+  run(feeds: Feeds, options?: RunOptions): Promise<{ [name: string]: Tensor }>;
+  run(feeds: Feeds, fetches: Fetches | null | undefined, options?: RunOptions): Promise<{ [name: string]: Tensor }>;
+  /** Lets the network go; runs in flight finish. Twice is nothing; a run afterwards rejects with DISPOSED. */
+  release(): Promise<void>;
+  /** The same, at once. */
+  dispose(): void;
+  [Symbol.dispose](): void;
+}
+
 /** max(x, 0); NaN stays NaN (ONNX Relu). */
 export function relu<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
 

@@ -2,6 +2,7 @@
 import warpwright from './index.js';
 
 export const {
+  InferenceSession,
   Tensor,
   WarpwrightError,
   allocPinned,

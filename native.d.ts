@@ -18,6 +18,10 @@ export declare class Bridge {
   synchronize(id: number, device: string): void
   /** Gives a call up: if it has not started it never will. */
   cancel(id: number): void
+  /** Reads a model from a path or from bytes, off the JavaScript thread. */
+  openSession(id: number, session: NativeSession, source: string | Uint8Array, options: OpenOptions): void
+  /** Queues a run. Inputs carry the names of feeds. Results stay on the GPU when `keep`. */
+  runSession(id: number, session: NativeSession, inputs: Array<InputArg>, fetches: Array<number>, keep: boolean, transfer: boolean): void
 }
 
 /** A tensor in device memory. Freed by `dispose` or, as a safety net, by garbage collection. */
@@ -30,6 +34,20 @@ export declare class DeviceTensor {
   get location(): string
   /** Whether `dispose` was called. */
   get disposed(): boolean
+}
+
+/** A network that was read, or is being read. */
+export declare class NativeSession {
+  /** A session that is not open yet. */
+  constructor()
+  /** Values that a run must give. */
+  get inputs(): Array<PortRow>
+  /** Values that a run gives. */
+  get outputs(): Array<PortRow>
+  /** Where the session runs: 'cpu' or 'cuda:N'. */
+  get device(): string
+  /** Lets the network go once the runs in flight are done. Twice is nothing. */
+  release(): void
 }
 
 /** A zeroed buffer over page-locked memory where there is a GPU, over plain memory elsewhere. */
@@ -99,6 +117,14 @@ export interface ErrorRow {
 
 /** The table of error codes. */
 export declare function errorTable(): Array<ErrorRow>
+
+/** A file that a model refers to. */
+export interface ExternalFile {
+  /** Name that the model calls it by. */
+  path: string
+  /** Its content. */
+  data: Uint8Array
+}
 
 /** Error of a settled call. */
 export interface Failure {
@@ -185,6 +211,22 @@ export interface MemoryStats {
   prepared: number
 }
 
+/** How a session is made. */
+export interface OpenOptions {
+  /** 'cpu', 'cuda', 'cuda:N' or 'auto'. */
+  device: string
+  /** Bytes of the model file. */
+  maxModelBytes?: number
+  /** Bytes of one tensor. */
+  maxTensorBytes?: number
+  /** Nodes. */
+  maxNodes?: number
+  /** Files that the model refers to. */
+  externalData: Array<ExternalFile>
+  /** Whether external files may have several hard links. */
+  allowLinks: boolean
+}
+
 /** A tensor argument of an op. */
 export interface OperandRow {
   /** Name in messages and, for optional ones, the option's name. */
@@ -232,6 +274,16 @@ export interface Output {
   bytes?: Uint8Array
   /** The device tensor instead. */
   handle?: DeviceTensor
+}
+
+/** An input or output. */
+export interface PortRow {
+  /** Name in the model. */
+  name: string
+  /** Element type; absent where the model does not tell it. */
+  dtype?: string
+  /** Dims as numbers or names, an empty name for a dim without one; absent where the rank is open. */
+  dims?: Array<number | string>
 }
 
 /** The device that a name stands for now, 'cpu' or 'cuda:N'. */

@@ -574,6 +574,7 @@ if (!nativeBinding) {
 module.exports = nativeBinding
 module.exports.Bridge = nativeBinding.Bridge
 module.exports.DeviceTensor = nativeBinding.DeviceTensor
+module.exports.NativeSession = nativeBinding.NativeSession
 module.exports.allocPinned = nativeBinding.allocPinned
 module.exports.devices = nativeBinding.devices
 module.exports.dtypeTable = nativeBinding.dtypeTable

@@ -31,7 +31,7 @@ impl ValueId {
 pub enum Dim {
     /// A number.
     Fixed(usize),
-    /// A named dim: the same wherever the name stands.
+    /// A named dim.
     Named(String),
     /// Anything.
     Free,

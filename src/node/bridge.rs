@@ -38,6 +38,8 @@ pub struct Output {
 }
 
 type Outcome = std::result::Result<Vec<Tensor>, Error>;
+/// What settles a call.
+pub(super) type Done = Box<dyn FnOnce(Outcome) + Send>;
 type Arguments = FnArgs<(u32, Option<Failure>, Option<Vec<Output>>)>;
 type Settle = ThreadsafeFunction<(u32, Outcome), UnknownReturnValue, Arguments, napi::Status, false, true>;
 
@@ -222,6 +224,15 @@ impl Bridge {
     }
 
     fn submit(&self, id: u32, work: Work, sources: Vec<Option<Source>>, device: DeviceName) -> Result<()> {
+        self.begin(id, |cancelled, done| Task { work, sources, cancelled, done }.submit(device))
+    }
+
+    /// Registers a call and starts it with its flag for giving up and what settles it.
+    pub(super) fn begin(
+        &self,
+        id: u32,
+        start: impl FnOnce(Arc<AtomicBool>, Done) -> crate::Result<()>,
+    ) -> Result<()> {
         let cancelled = Arc::new(AtomicBool::new(false));
         lock(&self.cancelled).insert(id, cancelled.clone());
         let flags = self.cancelled.clone();
@@ -231,11 +242,15 @@ impl Bridge {
             // An environment that has ended answers with `closing`; the outcome is dropped here, on our thread.
             settle.call((id, outcome), ThreadsafeFunctionCallMode::NonBlocking);
         };
-        let task = Task { work, sources, cancelled, done: Box::new(done) };
-        task.submit(device).map_err(|error| {
+        start(cancelled, Box::new(done)).map_err(|error| {
             lock(&self.cancelled).remove(&id);
             napi::Error::<Code>::from(error)
         })
+    }
+
+    /// What copies of this environment's buffers pass through.
+    pub(super) fn gate(&self) -> &Arc<Gate> {
+        &self.gate
     }
 }
 
@@ -262,7 +277,7 @@ fn metas_of(inputs: &[Option<InputArg>]) -> Result<Vec<Option<Meta>>> {
 }
 
 /// The GPU that operands lie on; an error when there are two.
-fn held_by(inputs: &[Option<InputArg>]) -> Result<Option<usize>> {
+pub(super) fn held_by(inputs: &[Option<InputArg>]) -> Result<Option<usize>> {
     let mut held: Option<(usize, &str)> = None;
     for input in inputs.iter().flatten() {
         let Some(handle) = &input.handle else { continue };

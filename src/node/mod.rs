@@ -6,6 +6,7 @@
 mod bridge;
 mod input;
 mod pinned;
+mod session;
 mod tables;
 mod tensor;
 

@@ -62,9 +62,18 @@ pub fn load(file: Bytes, external: &External, limits: &Limits) -> Result<Model> 
 
 /// Reads a model file and the external data beside it. Nothing outside the file's own folder is opened.
 pub fn load_file(path: &std::path::Path, limits: &Limits) -> Result<Model> {
+    load_file_with(path, |external| external, limits)
+}
+
+/// The same, with what `adapt` makes of the permission to read external data from the file's folder.
+pub fn load_file_with(
+    path: &std::path::Path,
+    adapt: impl FnOnce(External) -> External,
+    limits: &Limits,
+) -> Result<Model> {
     let file = external::read_model(path, limits)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    load(file, &External::folder(folder.unwrap_or(std::path::Path::new("."))), limits)
+    load(file, &adapt(External::folder(folder.unwrap_or(std::path::Path::new(".")))), limits)
 }
 
 /// A tensor in a file of its own, as the data sets of conformance cases are.

@@ -27,7 +27,8 @@ fn gpus() -> MutexGuard<'static, BTreeMap<usize, Arc<Gpu>>> {
     GPUS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn worker(name: String) -> Result<Sender<Job>> {
+/// A thread that does jobs in order, until the sender is gone.
+pub(super) fn worker(name: String) -> Result<Sender<Job>> {
     let (sender, receiver) = channel::<Job>();
     std::thread::Builder::new()
         .name(name)

@@ -4,11 +4,13 @@ mod cpu;
 mod devices;
 mod gpu;
 mod pinned;
+mod sessions;
 mod task;
 
 pub use devices::{Choice, DeviceInfo, DeviceName, GpuStatus, choose, device_list, gpu_status};
 pub use gpu::Gpu;
 pub use pinned::{HostBlock, allocate_pinned, find_pinned};
+pub use sessions::{ModelSource, Network, SessionOptions};
 pub use task::{Source, Task, Work};
 
 use crate::ops::{Call, Meta, Raw};

@@ -17,13 +17,12 @@ pub fn check(inputs: &[Port], feeds: Vec<(String, Tensor)>) -> Result<Vec<Tensor
         }
         given.insert(name, tensor);
     }
-    let mut named: HashMap<&str, (usize, &str)> = HashMap::new();
     let mut tensors = Vec::with_capacity(inputs.len());
     for port in inputs {
         let Some(tensor) = given.remove(&port.name) else {
             return invalid!("run: input {} is missing", quoted(&port.name));
         };
-        check_one(port, &tensor, &mut named)?;
+        check_one(port, &tensor)?;
         tensors.push(tensor);
     }
     Ok(tensors)
@@ -52,27 +51,12 @@ fn check_one<'a>(
     if dims.len() != meta.dims.len() {
         return mismatch!("run: input '{name}' must have rank {}, got dims {:?}", dims.len(), meta.dims);
     }
+    // Names of dims are not held to one size each: writers use one name, such as '?', for many.
     for (axis, (wanted, &got)) in dims.iter().zip(&meta.dims).enumerate() {
-        match wanted {
-            Dim::Fixed(size) if *size != got => {
-                return mismatch!(
-                    "run: dim {axis} of input '{name}' must be {size}, got dims {:?}",
-                    meta.dims
-                );
-            }
-            Dim::Named(word) => match named.get(word.as_str()) {
-                Some((size, other)) if *size != got => {
-                    return mismatch!(
-                        "run: dim {axis} of input '{name}' is '{word}', which is {size} in input '{other}', got dims {:?}",
-                        meta.dims
-                    );
-                }
-                Some(_) => {}
-                None => {
-                    named.insert(word, (got, name));
-                }
-            },
-            _ => {}
+        if let Dim::Fixed(size) = wanted
+            && *size != got
+        {
+            return mismatch!("run: dim {axis} of input '{name}' must be {size}, got dims {:?}", meta.dims);
         }
     }
     Ok(())

@@ -1,0 +1,145 @@
+//! Networks on a device, with a thread of their own where that is a GPU.
+
+use super::devices::DeviceName;
+use super::gpu::{Gpu, worker};
+use super::task::{Source, Task, guarded};
+use crate::graph::{Options, Port, Session};
+use crate::onnx::{External, Limits, Model};
+use crate::{Error, Result, Tensor};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, OnceLock};
+
+/// Where a model's file is.
+pub enum ModelSource {
+    /// In the file system; its external data lies beside it.
+    Path(PathBuf),
+    /// In memory; nothing is opened.
+    Bytes(Vec<u8>),
+}
+
+/// How a session is made.
+pub struct SessionOptions {
+    /// Bounds that the model is held to.
+    pub limits: Limits,
+    /// Contents of external files by the names that the model calls them by.
+    pub external: Vec<(String, Vec<u8>)>,
+    /// Whether files with several hard links are taken.
+    pub links: bool,
+    /// Whether an operator without a GPU form is an error.
+    pub strict: bool,
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A session on its device. The model is read and planned on our own threads.
+#[derive(Default)]
+pub struct Network {
+    session: OnceLock<(Arc<Session>, DeviceName)>,
+    worker: OnceLock<Sender<Job>>,
+}
+
+impl Network {
+    /// Reads the model; blocks, so use it on a thread of ours.
+    pub fn open(&self, source: ModelSource, options: SessionOptions, device: DeviceName) -> Result<()> {
+        let session = guarded("InferenceSession.create", || load(source, options, device))?;
+        self.session
+            .set((Arc::new(session), device))
+            .map_err(|_| Error::Internal("a session was opened twice".into()))
+    }
+
+    /// The session, once it is open.
+    pub fn session(&self) -> Result<&Arc<Session>> {
+        match self.session.get() {
+            Some((session, _)) => Ok(session),
+            None => Err(Error::Disposed("the session is not open".into())),
+        }
+    }
+
+    /// Device that the session runs on.
+    pub fn device(&self) -> Result<DeviceName> {
+        self.session().map(|_| self.session.get().map_or(DeviceName::Cpu, |(_, device)| *device))
+    }
+
+    /// Values that a run must give.
+    pub fn inputs(&self) -> Result<&[Port]> {
+        Ok(self.session()?.inputs())
+    }
+
+    /// Queues a run: results of those positions, on the device that they were made on when `keep`, else on the host.
+    pub fn submit(
+        &self,
+        feeds: Vec<(String, Source)>,
+        fetches: Vec<usize>,
+        keep: bool,
+        cancelled: Arc<AtomicBool>,
+        done: Box<dyn FnOnce(Result<Vec<Tensor>>) + Send>,
+    ) -> Result<()> {
+        let session = self.session()?.clone();
+        let work = move || {
+            let outcome = guarded("run", || run(&session, feeds, &fetches, keep, &cancelled));
+            let core = session.launcher().map(|launcher| launcher.core().clone());
+            done(outcome.map_err(|error| match core {
+                Some(core) => core.context().blame("run", error),
+                None => error,
+            }));
+        };
+        if self.device()? == DeviceName::Cpu {
+            crate::cpu::spawn(work);
+            return Ok(());
+        }
+        self.worker()?
+            .send(Box::new(work))
+            .map_err(|_| Error::Internal("a session's thread has ended".into()))
+    }
+
+    fn worker(&self) -> Result<&Sender<Job>> {
+        if self.worker.get().is_none() {
+            let _ = self.worker.set(worker("ww-session".into())?);
+        }
+        self.worker.get().ok_or_else(|| Error::Internal("a session has no thread".into()))
+    }
+}
+
+fn load(source: ModelSource, options: SessionOptions, device: DeviceName) -> Result<Session> {
+    let with_entries = |external: External| {
+        let external = if options.links { external.with_links() } else { external };
+        options
+            .external
+            .iter()
+            .fold(external, |external, (name, content)| external.with_entry(name, content.clone().into()))
+    };
+    let model: Model = match source {
+        ModelSource::Bytes(bytes) => {
+            crate::onnx::load(bytes.into(), &with_entries(External::default()), &options.limits)?
+        }
+        ModelSource::Path(path) => crate::onnx::load_file_with(&path, with_entries, &options.limits)?,
+    };
+    let launcher = match device {
+        DeviceName::Cpu => None,
+        DeviceName::Cuda(ordinal) => Some(Gpu::get(ordinal)?.launcher()?),
+    };
+    let graph = Options { tensor_bytes: options.limits.tensor_bytes, strict: options.strict };
+    Session::new(model.graph, launcher, graph)
+}
+
+fn run(
+    session: &Session,
+    feeds: Vec<(String, Source)>,
+    fetches: &[usize],
+    keep: bool,
+    cancelled: &AtomicBool,
+) -> Result<Vec<Tensor>> {
+    let check = || Task::check_cancelled(cancelled);
+    check()?;
+    let feeds = feeds.into_iter().map(|(name, source)| Ok((name, source.into_tensor()?)));
+    let feeds = session.check_feeds(feeds.collect::<Result<_>>()?)?;
+    let results = session.run(feeds, &check)?;
+    let picked = fetches.iter().map(|&index| match results.get(index) {
+        Some(tensor) if keep => Ok(tensor.clone()),
+        Some(tensor) => tensor.to_host(),
+        None => Err(Error::Internal("a result is missing".into())),
+    });
+    picked.collect()
+}
