@@ -8,7 +8,7 @@ mod plan;
 mod session;
 
 pub use order::sort;
-pub use session::{Options, Port, Session};
+pub use session::{Options, Port, Session, Timing};
 
 use crate::tensor::Tensor;
 use crate::{DType, Result};

@@ -9,6 +9,7 @@ use crate::kernels::Launcher;
 use crate::ops::Meta;
 use crate::tensor::Tensor;
 use crate::{DType, Error, Result};
+pub use run::Timing;
 use run::Uploads;
 use std::sync::Arc;
 
@@ -95,7 +96,16 @@ impl Session {
     pub fn run(&self, feeds: Vec<Tensor>, check: &dyn Fn() -> Result<()>) -> Result<Vec<Tensor>> {
         let metas: Vec<Meta> = feeds.iter().map(|tensor| tensor.meta().clone()).collect();
         let stage = self.stages.find(metas.clone(), || self.plan(&metas))?;
-        run::run(self, stage, feeds, check)
+        run::run(self, stage, feeds, check, None)
+    }
+
+    /// Runs the network and tells what each step took.
+    pub fn profile(&self, feeds: Vec<Tensor>, check: &dyn Fn() -> Result<()>) -> Result<Vec<Timing>> {
+        let metas: Vec<Meta> = feeds.iter().map(|tensor| tensor.meta().clone()).collect();
+        let stage = self.stages.find(metas.clone(), || self.plan(&metas))?;
+        let mut times = Vec::new();
+        run::run(self, stage, feeds, check, Some(&mut times))?;
+        Ok(times)
     }
 
     /// The element types and dims of the results, and where each node runs, for inputs of those types and dims: the steps

@@ -74,19 +74,37 @@ struct Run<'a> {
     values: Vec<Held>,
 }
 
-/// Runs from that stage to the results.
+/// What a step took.
+#[derive(Debug, Clone)]
+pub struct Timing {
+    /// The node that it comes from.
+    pub label: Arc<str>,
+    /// The op, or what a host form does.
+    pub name: &'static str,
+    /// Whether it ran on the GPU.
+    pub on_gpu: bool,
+    /// Milliseconds; on a GPU from its start to its end, with the device idle before.
+    pub milliseconds: f64,
+}
+
+/// Runs from that stage to the results. `times` gets an entry for each step, at the price of waiting for each.
 pub fn run(
     session: &Session,
     mut stage: Arc<Stage>,
     feeds: Vec<Tensor>,
     check: &dyn Fn() -> Result<()>,
+    mut times: Option<&mut Vec<Timing>>,
 ) -> Result<Vec<Tensor>> {
     let mut run = Run { session, values: feeds.into_iter().map(Held::new).collect() };
     loop {
         run.values.resize(stage.slots.max(run.values.len()), Held::default());
         for (step, dead) in stage.steps.iter().zip(&stage.dead) {
             check()?;
-            run.step(step).map_err(|error| located(step, error))?;
+            let step_run = match &mut times {
+                None => run.step(step),
+                Some(times) => run.timed(step).map(|timing| times.push(timing)),
+            };
+            step_run.map_err(|error| located(step, error))?;
             dead.iter().for_each(|&slot| run.values[slot] = Held::default());
         }
         let told = match &stage.end {
@@ -103,6 +121,17 @@ pub fn run(
 }
 
 impl Run<'_> {
+    fn timed(&mut self, step: &Step) -> Result<Timing> {
+        let launcher = self.session.launcher.clone().filter(|_| matches!(step.work, Work::Call(_)));
+        let wait = || launcher.as_ref().map_or(Ok(()), |launcher| launcher.core().stream().synchronize());
+        wait()?;
+        let start = std::time::Instant::now();
+        self.step(step)?;
+        wait()?;
+        let milliseconds = start.elapsed().as_secs_f64() * 1e3;
+        Ok(Timing { label: step.label.clone(), name: step.name, on_gpu: launcher.is_some(), milliseconds })
+    }
+
     fn step(&mut self, step: &Step) -> Result<()> {
         let outputs = match (&step.work, &self.session.launcher) {
             (Work::Call(call), Some(launcher)) => {
