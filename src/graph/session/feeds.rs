@@ -37,11 +37,7 @@ fn unknown<T>(inputs: &[Port], name: &str) -> Result<T> {
     invalid!("run: unknown input {}; {hint}", quoted(name))
 }
 
-fn check_one<'a>(
-    port: &'a Port,
-    tensor: &Tensor,
-    named: &mut HashMap<&'a str, (usize, &'a str)>,
-) -> Result<()> {
+fn check_one(port: &Port, tensor: &Tensor) -> Result<()> {
     let Some(declared) = &port.declared else { return Ok(()) };
     let (name, meta) = (&port.name, tensor.meta());
     if declared.dtype != meta.dtype {
