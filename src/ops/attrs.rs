@@ -1,8 +1,10 @@
 //! Attributes of a call: raw values from the caller, checked against the op's table into typed ones.
 
 use super::Precision;
+use super::evaluate::Expression;
 use super::spec::{Attribute, Kind, OpSpec};
 use crate::{DTYPES, DType, Result, invalid};
+use std::sync::Arc;
 
 /// An option value as the caller gave it.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +47,7 @@ enum Value {
     Text(String),
     Names(Vec<String>),
     Type(DType),
+    Expression(Arc<Expression>),
 }
 
 /// Checked attributes with defaults filled in. Getters take names of the op's own table, so a miss is a defect.
@@ -69,6 +72,19 @@ impl Attrs {
             }
         }
         Ok(Attrs { values })
+    }
+
+    /// An expression that was built rather than written, alone.
+    pub fn built(name: &'static str, expression: Arc<Expression>) -> Attrs {
+        Attrs { values: vec![(name, Value::Expression(expression))] }
+    }
+
+    /// An expression that was built.
+    pub fn expression(&self, name: &str) -> Option<&Arc<Expression>> {
+        match self.get(name) {
+            Some(Value::Expression(value)) => Some(value),
+            _ => None,
+        }
     }
 
     fn get(&self, name: &str) -> Option<&Value> {

@@ -76,7 +76,7 @@ impl Builder {
         }
         let Some((tensors, lasting)) = constants(operands) else {
             let outputs = call.outputs.clone();
-            return Ok(self.push(op, Work::Call(Box::new(call)), operands, outputs));
+            return Ok(self.push(op, Work::Call(Box::new(call)), operands, outputs, options));
         };
         let large = call.outputs.iter().any(|meta| meta.size() * meta.dtype.size() >= LEAST_KEPT);
         let results = if lasting && large {
@@ -101,7 +101,7 @@ impl Builder {
             self.check_size(name, meta)?;
         }
         let Some((tensors, lasting)) = constants(operands) else {
-            return Ok(self.push(name, Work::Host(form), operands, outputs));
+            return Ok(self.push(name, Work::Host(form), operands, outputs, &[]));
         };
         let results = form(&tensors)?;
         Ok(results.into_iter().map(|tensor| Operand::constant(tensor, lasting)).collect())
@@ -122,7 +122,7 @@ impl Builder {
                 .collect()));
         }
         let unknown = vec![Meta::new(crate::DType::F32, []); results];
-        let outputs = self.push(name, Work::Host(form), operands, unknown);
+        let outputs = self.push(name, Work::Host(form), operands, unknown, &[]);
         let slots = outputs.iter().filter_map(|output| match output.source {
             Source::Slot(slot) => Some(slot),
             Source::Constant { .. } => None,
@@ -136,6 +136,7 @@ impl Builder {
         work: Work,
         operands: &[Option<Operand>],
         outputs: Vec<Meta>,
+        options: &[(String, Raw)],
     ) -> Vec<Operand> {
         let first = self.slots;
         self.slots += outputs.len();
@@ -145,6 +146,7 @@ impl Builder {
             label: self.label.clone(),
             name,
             work,
+            options: options.to_vec(),
             inputs: operands.to_vec(),
             outputs: (first..self.slots).collect(),
         });

@@ -7,6 +7,7 @@
 
 mod builder;
 mod flow;
+mod passes;
 mod planner;
 mod site;
 mod stage;

@@ -4,7 +4,7 @@ use super::builder::{Builder, Folds};
 use super::flow::{Flow, Repeat};
 use super::site::{Lowered, Site, Stop};
 use super::stage::{End, Stage, Told};
-use super::{Operand, Source};
+use super::{Operand, Source, passes};
 use crate::graph::{Graph, Node, ValueId, operators};
 use crate::ops::Meta;
 use crate::{Error, Result};
@@ -106,11 +106,16 @@ impl Planner {
                 Err(Stop::Error(error)) => return Err(error),
             }
         };
-        let steps = std::mem::take(&mut self.builder.steps);
-        let slots = self.builder.slots;
-        let last = matches!(end, End::Results(_));
         self.forget();
-        Ok(Stage::new(steps, end, slots, (!last).then_some(self)))
+        let last = matches!(end, End::Results(_));
+        let mut live = end.reads();
+        if !last {
+            live.extend(self.live_slots());
+        }
+        let steps = std::mem::take(&mut self.builder.steps);
+        let steps = passes::run(&mut self.builder, steps, &live)?;
+        let slots = self.builder.slots;
+        Ok(Stage::new(steps, &live, end, slots, (!last).then_some(self)))
     }
 
     /// Turns the next node into steps; an end where only a run can tell the results' dims.

@@ -2,7 +2,7 @@
 
 use super::builder::HostForm;
 use super::{Operand, Planner, Source};
-use crate::ops::{Call, Meta};
+use crate::ops::{Call, Meta, Raw};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,6 +25,8 @@ pub struct Step {
     pub name: &'static str,
     /// What to do.
     pub work: Work,
+    /// Options that the call was made with.
+    pub options: Vec<(String, Raw)>,
     /// Operands.
     pub inputs: Vec<Option<Operand>>,
     /// Slots of the results.
@@ -95,14 +97,9 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// A stage from its parts. `live` are the slots that later stages may read.
-    pub fn new(steps: Vec<Step>, end: End, slots: usize, planner: Option<Planner>) -> Stage {
-        let live = match (&planner, &end) {
-            (Some(planner), _) => planner.live_slots(),
-            (None, End::Results(results)) => results.iter().filter_map(slot_of).collect(),
-            (None, _) => Vec::new(),
-        };
-        let dead = dead_after(&steps, &end, &live, slots);
+    /// A stage from its parts. `live` are the slots that are read after its steps.
+    pub fn new(steps: Vec<Step>, live: &[usize], end: End, slots: usize, planner: Option<Planner>) -> Stage {
+        let dead = dead_after(&steps, live, slots);
         Stage { steps, dead, end, slots, planner, next: Stages::default() }
     }
 
@@ -115,22 +112,27 @@ impl Stage {
     }
 }
 
-fn slot_of(operand: &Operand) -> Option<usize> {
-    match operand.source() {
-        Source::Slot(slot) => Some(*slot),
-        Source::Constant { .. } => None,
+impl End {
+    /// Slots that it reads.
+    pub fn reads(&self) -> Vec<usize> {
+        match self {
+            End::Value(slot) => vec![*slot],
+            End::Dims(slots) => slots.clone(),
+            End::Results(results) => results
+                .iter()
+                .filter_map(|operand| match operand.source() {
+                    Source::Slot(slot) => Some(*slot),
+                    Source::Constant { .. } => None,
+                })
+                .collect(),
+        }
     }
 }
 
 /// For each step the slots that it reads or writes last.
-fn dead_after(steps: &[Step], end: &End, live: &[usize], slots: usize) -> Vec<Vec<usize>> {
+fn dead_after(steps: &[Step], live: &[usize], slots: usize) -> Vec<Vec<usize>> {
     let mut needed = vec![false; slots];
     live.iter().for_each(|&slot| needed[slot] = true);
-    match end {
-        End::Value(slot) => needed[*slot] = true,
-        End::Dims(open) => open.iter().for_each(|&slot| needed[slot] = true),
-        End::Results(_) => {}
-    }
     let mut dead = vec![Vec::new(); steps.len()];
     for (index, step) in steps.iter().enumerate().rev() {
         for slot in step.outputs.iter().copied().chain(step.reads()) {

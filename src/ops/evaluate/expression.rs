@@ -22,7 +22,7 @@ pub enum Term {
 }
 
 /// An expression over operands that are known by position. The last step is its result.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Expression {
     steps: Vec<Step>,
     numbers: Vec<f64>,

@@ -43,8 +43,20 @@ pub const OPS: &[OpSpec] = &[OpSpec {
     doc: "The expression's value for each element of its operands with broadcasting, in one pass; see docs/api.md.",
 }];
 
-fn expression_of(attrs: &Attrs) -> Result<Expression> {
-    parse(attrs.text(EXPRESSION.name), attrs.names(NAMES.name))
+fn expression_of(attrs: &Attrs) -> Result<std::sync::Arc<Expression>> {
+    if let Some(built) = attrs.expression(EXPRESSION.name) {
+        return Ok(built.clone());
+    }
+    parse(attrs.text(EXPRESSION.name), attrs.names(NAMES.name)).map(std::sync::Arc::new)
+}
+
+/// The call of an expression that was built rather than written, over operands that broadcast to the result. Its text is
+/// not needed, and it is not checked again.
+pub fn fused(expression: Expression, inputs: Vec<Meta>, output: Meta) -> Result<Call> {
+    let spec = &OPS[0];
+    let attrs = Attrs::built(EXPRESSION.name, std::sync::Arc::new(expression));
+    let inputs = inputs.into_iter().map(Some).collect();
+    Ok(Call { spec, inputs, attrs, precision: super::Precision::default(), outputs: vec![output] })
 }
 
 fn shape(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<Vec<Meta>> {
@@ -78,7 +90,7 @@ fn shape(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<Vec<Meta>> {
 }
 
 fn cpu_form(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
-    cpu::run(call, &expression_of(&call.attrs)?, inputs, outputs)
+    cpu::run(call, &*expression_of(&call.attrs)?, inputs, outputs)
 }
 
 fn cuda_form(
@@ -87,7 +99,7 @@ fn cuda_form(
     inputs: &[Option<DeviceView>],
     outputs: &[DeviceView],
 ) -> Result<()> {
-    enqueue(call, &expression_of(&call.attrs)?, launcher, inputs, outputs)
+    enqueue(call, &*expression_of(&call.attrs)?, launcher, inputs, outputs)
 }
 
 /// Enqueues an expression over the operands of a call.
