@@ -54,6 +54,21 @@ export type WideOperand = Float32Array | Float64Array | Tensor;
 /** Indices: whole numbers of 32 or 64 bits. */
 export type IndexOperand = BigInt64Array | Int32Array | Tensor;
 
+/** Truth: bytes, of which 0 alone is false. */
+export type BoolOperand = Uint8Array | Tensor;
+
+/** Whole numbers. */
+export type WholeOperand =
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array
+  | Tensor;
+
 /** An op gives a Tensor when any operand was one, else the typed array of its operands' type. */
 export type Result<O> = [Extract<O, Tensor>] extends [never] ? O : Tensor;
 
@@ -348,7 +363,7 @@ export class InferenceSession {
 }
 
 /** max(x, 0); NaN stays NaN (ONNX Relu). */
-export function relu<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
+export function relu<A extends TypedArray | Tensor>(x: A, options?: CallOptions): Promise<Result<A>>;
 
 /** x, or alpha * x below 0 (ONNX LeakyRelu). */
 export function leakyRelu<A extends Operand>(x: A, options?: CallOptions & {
@@ -403,7 +418,7 @@ export function softplus<A extends Operand>(x: A, options?: CallOptions): Promis
 export function mish<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
 
 /** min(max(x, min), max); NaN stays NaN (ONNX Clip). */
-export function clip<A extends Operand>(x: A, options?: CallOptions & {
+export function clip<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
     /** Lower limit. Default -Infinity. */
     min?: number;
     /** Upper limit; taken where it lies below the lower one. Default Infinity. */
@@ -422,11 +437,11 @@ export function sqrt<A extends Operand>(x: A, options?: CallOptions): Promise<Re
 /** Error function (ONNX Erf). */
 export function erf<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
 
-/** Absolute value (ONNX Abs). */
-export function abs<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
+/** Absolute value; the least whole number stays (ONNX Abs). */
+export function abs<A extends TypedArray | Tensor>(x: A, options?: CallOptions): Promise<Result<A>>;
 
-/** -x (ONNX Neg). */
-export function neg<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
+/** -x; the least whole number stays (ONNX Neg). */
+export function neg<A extends TypedArray | Tensor>(x: A, options?: CallOptions): Promise<Result<A>>;
 
 /** Sine of an angle in radians (ONNX Sin). */
 export function sin<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
@@ -444,31 +459,152 @@ export function ceil<A extends Operand>(x: A, options?: CallOptions): Promise<Re
 export function round<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
 
 /** -1, 0 or 1 by the sign of x; NaN stays NaN (ONNX Sign). */
-export function sign<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
+export function sign<A extends TypedArray | Tensor>(x: A, options?: CallOptions): Promise<Result<A>>;
 
 /** 1 / x (ONNX Reciprocal). */
 export function reciprocal<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
 
-/** a + b with broadcasting (ONNX Add). */
-export function add<A extends Operand, B extends Operand>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
+/** x / (1 + |x|) (ONNX Softsign). */
+export function softsign<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
 
-/** a - b with broadcasting (ONNX Sub). */
-export function sub<A extends Operand, B extends Operand>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
+/** x, or alpha * (exp(x / alpha) - 1) below 0 (ONNX Celu). */
+export function celu<A extends Operand>(x: A, options?: CallOptions & {
+    /** Factor below 0. Default 1. */
+    alpha?: number;
+  }): Promise<Result<A>>;
 
-/** a * b with broadcasting (ONNX Mul). */
-export function mul<A extends Operand, B extends Operand>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
+/** x above alpha, else 0; NaN stays NaN (ONNX ThresholdedRelu). */
+export function thresholdedRelu<A extends Operand>(x: A, options?: CallOptions & {
+    /** The threshold. Default 1. */
+    alpha?: number;
+  }): Promise<Result<A>>;
 
-/** a / b with broadcasting (ONNX Div). */
-export function div<A extends Operand, B extends Operand>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
+/** x nearer to 0 by bias where it lies beyond lambd, else 0; NaN stays NaN (ONNX Shrink). */
+export function shrink<A extends Operand>(x: A, options?: CallOptions & {
+    /** How much nearer to 0. Default 0. */
+    bias?: number;
+    /** The magnitude up to which the result is 0. Default 0.5. */
+    lambd?: number;
+  }): Promise<Result<A>>;
 
-/** a to the power b with broadcasting (ONNX Pow). */
-export function pow<A extends Operand, B extends Operand>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
+/** Tangent of an angle in radians (ONNX Tan). */
+export function tan<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
+
+/** Inverse sine (ONNX Asin). */
+export function asin<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
+
+/** Inverse cosine (ONNX Acos). */
+export function acos<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
+
+/** Inverse tangent (ONNX Atan). */
+export function atan<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
+
+/** Hyperbolic sine (ONNX Sinh). */
+export function sinh<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
+
+/** Hyperbolic cosine (ONNX Cosh). */
+export function cosh<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
+
+/** Inverse hyperbolic sine (ONNX Asinh). */
+export function asinh<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
+
+/** Inverse hyperbolic cosine (ONNX Acosh). */
+export function acosh<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
+
+/** Inverse hyperbolic tangent (ONNX Atanh). */
+export function atanh<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
+
+/** a + b with broadcasting; whole numbers wrap (ONNX Add). */
+export function add<A extends TypedArray | Tensor, B extends TypedArray | Tensor>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
+
+/** a - b with broadcasting; whole numbers wrap (ONNX Sub). */
+export function sub<A extends TypedArray | Tensor, B extends TypedArray | Tensor>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
+
+/** a * b with broadcasting; whole numbers wrap (ONNX Mul). */
+export function mul<A extends TypedArray | Tensor, B extends TypedArray | Tensor>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
+
+/** a / b with broadcasting; whole numbers are truncated, and divided by 0 give 0 (ONNX Div). */
+export function div<A extends TypedArray | Tensor, B extends TypedArray | Tensor>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
+
+/** a to the power b with broadcasting; whole numbers wrap, and truncate where b is below 0 (ONNX Pow with both of one type). */
+export function pow<A extends TypedArray | Tensor, B extends TypedArray | Tensor>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
 
 /** The larger of a and b with broadcasting; NaN where either is (ONNX Max). */
-export function max<A extends Operand, B extends Operand>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
+export function max<A extends TypedArray | Tensor, B extends TypedArray | Tensor>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
 
 /** The smaller of a and b with broadcasting; NaN where either is (ONNX Min). */
-export function min<A extends Operand, B extends Operand>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
+export function min<A extends TypedArray | Tensor, B extends TypedArray | Tensor>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
+
+/** The remainder of a / b with broadcasting, with b's sign unless fmod says otherwise; whole numbers divided by 0 give 0 (ONNX Mod). */
+export function mod<A extends TypedArray | Tensor, B extends TypedArray | Tensor>(a: A, b: B, options?: CallOptions & {
+    /** Whether the result has a's sign, as C's fmod; floats take nothing else. Default false. */
+    fmod?: boolean;
+  }): Promise<Result<A | B>>;
+
+/** x, or slope * x below 0; slope is broadcast to x's dims, and whole numbers wrap (ONNX PRelu). */
+export function prelu<A extends TypedArray | Tensor, B extends TypedArray | Tensor>(x: A, slope: B, options?: CallOptions): Promise<Result<A | B>>;
+
+/** The bits that a and b have, with broadcasting (ONNX BitwiseAnd). */
+export function bitwiseAnd<A extends WholeOperand, B extends WholeOperand>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
+
+/** The bits that a or b has, with broadcasting (ONNX BitwiseOr). */
+export function bitwiseOr<A extends WholeOperand, B extends WholeOperand>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
+
+/** The bits that one of a and b has, with broadcasting (ONNX BitwiseXor). */
+export function bitwiseXor<A extends WholeOperand, B extends WholeOperand>(a: A, b: B, options?: CallOptions): Promise<Result<A | B>>;
+
+/** The bits that x has not (ONNX BitwiseNot). */
+export function bitwiseNot<A extends WholeOperand>(x: A, options?: CallOptions): Promise<Result<A>>;
+
+/** a with its bits moved by b places, with broadcasting; 0 from as many places on as it has bits (ONNX BitShift). */
+export function bitShift<A extends WholeOperand, B extends WholeOperand>(a: A, b: B, options?: CallOptions & {
+    /** Where bits move to. Default 'left'. */
+    direction?: 'left' | 'right';
+  }): Promise<Result<A | B>>;
+
+/** Whether a < b, with broadcasting (ONNX Less). */
+export function less<A extends TypedArray | Tensor, B extends TypedArray | Tensor>(a: A, b: B, options?: CallOptions): Promise<TypedResult<A | B, 'bool'>>;
+
+/** Whether a <= b, with broadcasting (ONNX LessOrEqual). */
+export function lessOrEqual<A extends TypedArray | Tensor, B extends TypedArray | Tensor>(a: A, b: B, options?: CallOptions): Promise<TypedResult<A | B, 'bool'>>;
+
+/** Whether a > b, with broadcasting (ONNX Greater). */
+export function greater<A extends TypedArray | Tensor, B extends TypedArray | Tensor>(a: A, b: B, options?: CallOptions): Promise<TypedResult<A | B, 'bool'>>;
+
+/** Whether a >= b, with broadcasting (ONNX GreaterOrEqual). */
+export function greaterOrEqual<A extends TypedArray | Tensor, B extends TypedArray | Tensor>(a: A, b: B, options?: CallOptions): Promise<TypedResult<A | B, 'bool'>>;
+
+/** Whether a and b are equal, with broadcasting; NaN is equal to nothing (ONNX Equal). */
+export function equal<A extends TypedArray | Tensor, B extends TypedArray | Tensor>(a: A, b: B, options?: CallOptions): Promise<TypedResult<A | B, 'bool'>>;
+
+/** Whether a and b differ, with broadcasting; NaN differs from everything. */
+export function notEqual<A extends TypedArray | Tensor, B extends TypedArray | Tensor>(a: A, b: B, options?: CallOptions): Promise<TypedResult<A | B, 'bool'>>;
+
+/** Whether a and b hold, with broadcasting (ONNX And). */
+export function and<A extends BoolOperand, B extends BoolOperand>(a: A, b: B, options?: CallOptions): Promise<TypedResult<A | B, 'bool'>>;
+
+/** Whether a or b holds, with broadcasting (ONNX Or). */
+export function or<A extends BoolOperand, B extends BoolOperand>(a: A, b: B, options?: CallOptions): Promise<TypedResult<A | B, 'bool'>>;
+
+/** Whether one of a and b holds and not the other, with broadcasting (ONNX Xor). */
+export function xor<A extends BoolOperand, B extends BoolOperand>(a: A, b: B, options?: CallOptions): Promise<TypedResult<A | B, 'bool'>>;
+
+/** Whether x does not hold (ONNX Not). */
+export function not<A extends BoolOperand>(x: A, options?: CallOptions): Promise<TypedResult<A, 'bool'>>;
+
+/** Whether x is NaN (ONNX IsNaN). */
+export function isNaN<A extends Operand>(x: A, options?: CallOptions): Promise<TypedResult<A, 'bool'>>;
+
+/** Whether x is infinite (ONNX IsInf). */
+export function isInf<A extends Operand>(x: A, options?: CallOptions & {
+    /** Whether -Infinity counts. Default true. */
+    detectNegative?: boolean;
+    /** Whether Infinity counts. Default true. */
+    detectPositive?: boolean;
+  }): Promise<TypedResult<A, 'bool'>>;
+
+/** a where the condition holds, else b, with broadcasting of all three (ONNX Where). */
+export function where<A extends BoolOperand, B extends TypedArray | Tensor, C extends TypedArray | Tensor>(condition: A, a: B, b: C, options?: CallOptions): Promise<Result<B | C>>;
 
 /** The expression's value for each element of its operands with broadcasting, in one pass; see docs/api.md. */
 export function evaluate<A extends Operand>(expression: string, inputs: { readonly [name: string]: A }, options?: NamedCallOptions): Promise<Result<A>>;

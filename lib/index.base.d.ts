@@ -52,6 +52,21 @@ export type WideOperand = Float32Array | Float64Array | Tensor;
 /** Indices: whole numbers of 32 or 64 bits. */
 export type IndexOperand = BigInt64Array | Int32Array | Tensor;
 
+/** Truth: bytes, of which 0 alone is false. */
+export type BoolOperand = Uint8Array | Tensor;
+
+/** Whole numbers. */
+export type WholeOperand =
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array
+  | Tensor;
+
 /** An op gives a Tensor when any operand was one, else the typed array of its operands' type. */
 export type Result<O> = [Extract<O, Tensor>] extends [never] ? O : Tensor;
 

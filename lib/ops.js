@@ -92,7 +92,7 @@ function prepareOperands(row, args, names) {
   const rows = items ? items.map((_, index) => (names ? { ...operands[0], name: names[index] } : operands[0])) : operands;
   const shapes = shapeList(name, dims, items?.length ?? required.length, rows.length);
   for (const operand of operands) if (!operand.required) delete attributes[operand.name];
-  const inputs = rows.map((operand, index) => input(name, operand, values[index], shapes[index], type));
+  const inputs = rows.map((operand, index) => input(name, operand, values[index], shapes[index], typeGiven(row, operand, type)));
   return {
     inputs,
     attributes,
@@ -129,15 +129,27 @@ function checkCommon(name, { device, transfer }) {
 }
 
 /**
+ * The type of an operand's elements where it is known from elsewhere than its array: the option `type` names that of the op's
+ * elements, not of operands with types of their own; one that can be of one type alone is.
+ * @param {OpRow} row
+ * @param {import('../native.js').OperandRow} operand
+ * @param {unknown} type what the option names
+ */
+function typeGiven(row, operand, type) {
+  if (operand.dtypes.length > 0) return operand.dtypes.length === 1 ? operand.dtypes[0] : undefined;
+  return type ?? (row.dtypes.length === 1 ? row.dtypes[0] : undefined);
+}
+
+/**
  * One operand as the native side takes it.
  * @param {string} op
  * @param {import('../native.js').OperandRow} operand
  * @param {any} value
  * @param {number[] | undefined} shape
- * @param {unknown} type what the option `type` names
+ * @param {unknown} given its element type where that is known
  * @returns {InputArg | undefined}
  */
-function input(op, operand, value, shape, type) {
+function input(op, operand, value, shape, given) {
   const where = `${op}: '${operand.name}'`;
   if (value === undefined || value === null) {
     if (operand.required) throw invalid(`${where} must be a typed array or a Tensor, got ${describe(value)}`);
@@ -150,8 +162,6 @@ function input(op, operand, value, shape, type) {
   if (!isTypedArray(value)) {
     throw invalid(`${where} must be a typed array or a Tensor, got ${describe(value)}`);
   }
-  // What the option `type` names are the elements of the op, not indices.
-  const given = operand.dtypes.length > 0 ? undefined : type;
   const dtype = given === undefined ? typeOf(where, value) : String(given);
   if (given !== undefined) elementsOf(where, dtype, value);
   const dims = shape ?? [value.length];

@@ -23,7 +23,10 @@ function attributeLines({ name, kind, defaultValue, required, doc }) {
 
 /** What an operand may be. @param {OpRow} row @param {import('../native.js').OperandRow} operand */
 function operandOf({ dtypes }, operand) {
+  const own = operand.dtypes.length > 0 ? operand.dtypes : dtypes;
+  if (own.every((type) => type === 'bool')) return 'BoolOperand';
   if (operand.dtypes.length > 0) return 'IndexOperand';
+  if (!dtypes.includes('float32')) return 'WholeOperand';
   if (dtypes.includes('int32')) return 'TypedArray | Tensor';
   return dtypes.includes('float16') ? 'Operand' : 'WideOperand';
 }
@@ -95,6 +98,7 @@ function opSection(row) {
   const parameters = [...texts.map(({ name }) => name), ...required, 'options'];
   const lines = [`\n## ${row.name}\n`, `\`${row.name}(${parameters.join(', ')})\` ${row.doc}\n`];
   lines.push(`Element types: ${row.dtypes.join(', ')}. Accuracy level: ${row.tolerance}.`);
+  for (const { name, dtypes } of row.operands.filter((operand) => operand.dtypes.length > 0)) lines.push(`Of \`${name}\`: ${dtypes.join(', ')}.`);
   if (optional.length > 0) lines.push(`Optional operands: ${optional.join(', ')}.`);
   for (const { name, doc } of texts) lines.push(`\n\`${name}\`: ${doc}`);
   if (optionsOf(row).length > 0) {

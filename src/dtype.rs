@@ -95,6 +95,36 @@ impl DType {
         if self.is_half() { DType::F32 } else { self }
     }
 
+    /// The type that kernels hold elements of this one in while they compute: whole numbers have 32 or 64 bits, truth is
+    /// one without a sign.
+    pub fn promoted(self) -> DType {
+        match self {
+            DType::I8 | DType::I16 => DType::I32,
+            DType::U8 | DType::U16 | DType::Bool => DType::U32,
+            _ => self.arithmetic(),
+        }
+    }
+
+    /// Whether elements are floats.
+    pub fn is_float(self) -> bool {
+        matches!(self, DType::F32 | DType::F64 | DType::F16 | DType::Bf16)
+    }
+
+    /// Whether elements are whole numbers below 0 too.
+    pub fn is_signed(self) -> bool {
+        matches!(self, DType::I64 | DType::I32 | DType::I16 | DType::I8)
+    }
+
+    /// The type without a sign that has as many bytes.
+    pub fn of_bits(self) -> DType {
+        match self.size() {
+            1 => DType::U8,
+            2 => DType::U16,
+            4 => DType::U32,
+            _ => DType::U64,
+        }
+    }
+
     /// The type of that name.
     pub fn from_name(name: &str) -> Option<DType> {
         DTYPES.iter().find(|row| row.name == name).map(|row| row.dtype)

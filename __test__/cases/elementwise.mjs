@@ -23,6 +23,15 @@ const domains = {
   selu: [{ fill: 'uniform', scale: 1e-4 }, { fill: 'uniform', scale: 60 }],
   hardSigmoid: [{ fill: 'uniform', scale: 6 }],
   hardSwish: [{ fill: 'uniform', scale: 8 }],
+  celu: [{ fill: 'uniform', scale: 1e-4 }, { fill: 'uniform', scale: 60 }],
+  tan: [{ fill: 'uniform', scale: 1000 }],
+  asin: ['uniform', { fill: 'uniform', scale: 1e-4 }],
+  acos: ['uniform', { fill: 'uniform', scale: 1e-4 }],
+  sinh: [{ fill: 'uniform', scale: 80 }, { fill: 'uniform', scale: 1e-4 }],
+  cosh: [{ fill: 'uniform', scale: 80 }],
+  asinh: [{ fill: 'uniform', scale: 1e-4 }, { fill: 'uniform', scale: 60 }],
+  acosh: [{ fill: 'positive', shift: 1 }, { fill: 'uniform', scale: 1e-3, shift: 1 }],
+  atanh: ['uniform', { fill: 'uniform', scale: 1e-4 }],
 };
 
 /** Attribute sets that differ from the default. */
@@ -32,14 +41,18 @@ const attributes = {
   selu: [{ alpha: 1.5, gamma: 2 }],
   gelu: [{ approximate: 'tanh' }, { approximate: 'none' }],
   hardSigmoid: [{ alpha: 0.5, beta: 0.25 }],
+  celu: [{ alpha: 0.5 }, { alpha: 2 }],
+  thresholdedRelu: [{ alpha: 0.25 }, { alpha: -0.5 }],
+  shrink: [{ bias: 0.25, lambd: 1 }, { bias: 0.75 }],
   clip: [{ min: -0.5 }, { max: 0.5 }, { min: -0.5, max: 0.25 }, { min: 1, max: -1 }, { min: 0.5, max: 0.5 }],
 };
 
 export const unaryOps = ['relu', 'leakyRelu', 'elu', 'selu', 'sigmoid', 'tanh', 'gelu', 'silu', 'hardSigmoid', 'hardSwish', 'softplus', 'mish',
-  'clip', 'exp', 'log', 'sqrt', 'erf', 'abs', 'neg', 'sin', 'cos', 'floor', 'ceil', 'round', 'sign', 'reciprocal'];
+  'clip', 'exp', 'log', 'sqrt', 'erf', 'abs', 'neg', 'sin', 'cos', 'floor', 'ceil', 'round', 'sign', 'reciprocal',
+  'softsign', 'celu', 'thresholdedRelu', 'shrink', 'tan', 'asin', 'acos', 'atan', 'sinh', 'cosh', 'asinh', 'acosh', 'atanh'];
 
 /** Functions of a very large angle have their own tests in libraries; the sweep stays below. */
-const unbounded = (op) => op !== 'sin' && op !== 'cos';
+const unbounded = (op) => !['sin', 'cos', 'tan'].includes(op);
 
 const unary = unaryOps.flatMap((op) => [
   ...lengths.map((n) => one(op, `${n} elements`, op === 'log' || op === 'sqrt' ? 'positive' : 'normal', [n])),

@@ -50,7 +50,7 @@ const attributes = {
 const single = [
   ...unaryOps.flatMap((op) => [['x', {}], ...(attributes[op] ?? [])].flatMap(([inside, options]) => [
     { fill: positive(op) ? 'positive' : { fill: 'normal', scale: 2 }, dims: [517] },
-    { fill: op === 'sin' || op === 'cos' ? 'all' : 'specials', dims: [130] },
+    { fill: ['sin', 'cos', 'tan'].includes(op) ? 'all' : 'specials', dims: [130] },
   ].map(({ fill, dims }) =>
     row(JSON.stringify(fill), `${op}(${inside})`, undefined, { x: of(dims, fill) }, { as: op, attributes: options })))),
   ...binaryOps.flatMap((op) => [['positive', 'normal'], ['specials', 'specials']].map(([left, right]) =>

@@ -8,6 +8,7 @@ import { cases as median } from './median.mjs';
 import { cases as normalize } from './normalize.mjs';
 import { cases as pool } from './pool.mjs';
 import { cases as resize, levels as resizeLevels } from './resize.mjs';
+import { cases as types, levels as typeLevels } from './types.mjs';
 import { cases as reduce, levels as reduceLevels } from './reduce.mjs';
 
 /**
@@ -17,7 +18,7 @@ import { cases as reduce, levels as reduceLevels } from './reduce.mjs';
  * options whose oracle is theirs.
  * `named` holds operands given as options; fills are those of helpers/random.mjs.
  */
-export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...evaluate, ...cast, ...layout, ...resize, ...normalize, ...reduce, ...median];
+export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...types, ...evaluate, ...cast, ...layout, ...resize, ...normalize, ...reduce, ...median];
 
 /** Tolerance level of each op. Loosening one needs a sentence here saying why. */
 export const levelOf = {
@@ -79,4 +80,5 @@ export const levelOf = {
   evaluate: 'function',
   ...layoutLevels,
   ...resizeLevels,
+  ...typeLevels,
 };

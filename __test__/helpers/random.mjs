@@ -84,3 +84,18 @@ export function fillArray(array, fill, seed, dtype) {
   for (let i = 0; i < array.length; i++) array[i] = make(random, limits[dtype] ?? {});
   return array;
 }
+
+/** Fills an array of whole numbers with any bits, and with the ends of its range and small numbers between; of bool with what is true or not. */
+export function fillBits(array, seed, dtype) {
+  const random = generator(seed);
+  const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = dtype === 'bool' ? [0, 0, 0, 1, 1, 7][Math.floor(random() * 6)] : Math.floor(random() * 256);
+  if (dtype === 'bool') return array;
+  const wide = array.BYTES_PER_ELEMENT === 8;
+  const least = dtype.startsWith('u') ? 0n : -(1n << BigInt(8 * array.BYTES_PER_ELEMENT - 1));
+  const special = [least, least - 1n, least + 1n, 0n, 1n, -1n, 2n, -2n, 3n];
+  for (let i = 0; i < array.length; i++) {
+    if (random() < 0.5) array[i] = wide ? special[Math.floor(random() * 9)] : Number(special[Math.floor(random() * 9)]);
+  }
+  return array;
+}

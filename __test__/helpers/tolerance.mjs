@@ -92,3 +92,16 @@ export function differences(level, got, want, dtype, most = 3) {
   if (wrong > most) lines.push(`and ${wrong - most} more of ${got.length} elements`);
   return lines;
 }
+
+/**
+ * Compares whole numbers, of 64 bits among them, with the oracle's, one by one.
+ * @param {ArrayLike<number | bigint>} got
+ * @param {{ exactly: bigint[], dims: number[] }} want
+ */
+export function unequal(got, { exactly, dims }, most = 3) {
+  if (got.length !== exactly.length) return [`has ${got.length} elements, expected ${exactly.length} (dims [${dims}])`];
+  const wrong = exactly.flatMap((value, i) => (BigInt(got[i]) === value ? [] : [i]));
+  const lines = wrong.slice(0, most).map((i) => `at [${coordinateOf(i, dims)}] got ${got[i]}, expected ${exactly[i]}`);
+  if (wrong.length > most) lines.push(`and ${wrong.length - most} more of ${got.length} elements`);
+  return lines;
+}

@@ -1,5 +1,6 @@
 import { broadcastDims, forEachCoordinate, positionIn, sizeOf } from './array.mjs';
 import { erf, erfc, pow, roundHalfEven, sigmoid, softplus } from './special.mjs';
+import { chosen, wholeOp } from './whole.mjs';
 
 /** One number in, one number out; the second argument holds the op's attributes. */
 export const unary = {
@@ -30,6 +31,21 @@ export const unary = {
   round: (x) => roundHalfEven(x),
   sign: (x) => Math.sign(x),
   reciprocal: (x) => 1 / x,
+  softsign: (x) => x / (1 + Math.abs(x)),
+  celu: (x, { alpha = 1 }) => (x > 0 ? x : alpha * Math.expm1(x / alpha)),
+  thresholdedRelu: (x, { alpha = 1 }) => (x <= alpha ? 0 : x),
+  shrink: (x, { bias = 0, lambd = 0.5 }) => (Math.abs(x) <= lambd ? 0 : x < 0 ? x + bias : x - bias),
+  tan: (x) => Math.tan(x),
+  asin: (x) => Math.asin(x),
+  acos: (x) => Math.acos(x),
+  atan: (x) => Math.atan(x),
+  sinh: (x) => Math.sinh(x),
+  cosh: (x) => Math.cosh(x),
+  asinh: (x) => Math.asinh(x),
+  acosh: (x) => Math.acosh(x),
+  atanh: (x) => Math.atanh(x),
+  isNaN: (x) => Number(Number.isNaN(x)),
+  isInf: (x, { detectNegative = true, detectPositive = true }) => Number((x === Infinity && detectPositive) || (x === -Infinity && detectNegative)),
 };
 
 export const binary = {
@@ -40,7 +56,17 @@ export const binary = {
   pow,
   max: (a, b) => Math.max(a, b),
   min: (a, b) => Math.min(a, b),
+  mod: (a, b) => a % b,
+  prelu: (x, slope) => (x < 0 ? slope * x : x),
+  less: (a, b) => Number(a < b),
+  lessOrEqual: (a, b) => Number(a <= b),
+  greater: (a, b) => Number(a > b),
+  greaterOrEqual: (a, b) => Number(a >= b),
+  equal: (a, b) => Number(a === b),
+  notEqual: (a, b) => Number(a !== b),
 };
+
+const isFloat = (dtype) => dtype === undefined || /float/.test(dtype);
 
 /** Sums and products inside these functions cancel, so their error is measured against a larger number. */
 const unaryBound = {
@@ -64,6 +90,7 @@ function geluTanh(x) {
 /** @param {string} op */
 export function unaryOp(op) {
   return ([x], options = {}) => {
+    if (!isFloat(x.dtype)) return wholeOp(op)([x], options);
     const total = sizeOf(x.dims);
     const data = new Float64Array(total);
     const bound = new Float64Array(total);
@@ -77,7 +104,8 @@ export function unaryOp(op) {
 
 /** @param {string} op */
 export function binaryOp(op) {
-  return ([a, b]) => {
+  return ([a, b], options = {}) => {
+    if (!isFloat(a.dtype)) return wholeOp(op)([a, b], options);
     const dims = broadcastDims(a.dims, b.dims);
     const data = new Float64Array(sizeOf(dims));
     forEachCoordinate(dims, (coordinate, i) => {
@@ -85,6 +113,18 @@ export function binaryOp(op) {
     });
     return { data, dims };
   };
+}
+
+/** The op that chooses. */
+export function where([condition, a, b]) {
+  if (!isFloat(a.dtype)) return chosen([condition, a, b]);
+  const dims = [condition, a, b].map((operand) => operand.dims).reduce(broadcastDims);
+  const data = new Float64Array(sizeOf(dims));
+  const at = ({ data: own, dims: ownDims }, coordinate) => own[positionIn(ownDims, coordinate)];
+  forEachCoordinate(dims, (coordinate, i) => {
+    data[i] = at(condition, coordinate) !== 0 ? at(a, coordinate) : at(b, coordinate);
+  });
+  return { data, dims };
 }
 
 /** A function of one number from each operand; it may give the magnitudes summed beside its result. */

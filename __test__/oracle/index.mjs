@@ -1,6 +1,7 @@
 import { cast } from './cast.mjs';
 import { conv, convTranspose } from './conv.mjs';
-import { binary, binaryOp, evaluate, unary, unaryOp } from './elementwise.mjs';
+import { binary, binaryOp, evaluate, unary, unaryOp, where } from './elementwise.mjs';
+import { wholeOp } from './whole.mjs';
 import * as layout from './layout.mjs';
 import { resize } from './resize.mjs';
 import { matmul } from './matmul.mjs';
@@ -37,6 +38,8 @@ export const oracle = {
   median,
   cast,
   evaluate,
+  where,
+  ...Object.fromEntries(['and', 'or', 'xor', 'not', 'bitwiseAnd', 'bitwiseOr', 'bitwiseXor', 'bitwiseNot', 'bitShift'].map((op) => [op, wholeOp(op)])),
   ...layout,
   resize,
   ...reductions,

@@ -1,7 +1,7 @@
 // A user's file: it must compile under `strict`; lines marked as errors must be errors.
 import {
   Tensor, WarpwrightError, add, allocPinned, argMax, averagePool2d, batchNorm, cast, clip, concat, conv1d, conv2d, conv3d, convTranspose2d, devices, evaluate, gelu,
-  gather, globalAveragePool, gpuStatus, init, layerNorm, matmul, maxPool2d, median, memoryStats, pad, relu, softmax, split, transpose, trimMemory,
+  gather, globalAveragePool, gpuStatus, init, layerNorm, matmul, maxPool2d, median, memoryStats, and, bitShift, equal, less, pad, relu, softmax, split, transpose, trimMemory, where,
 } from 'warpwright';
 import type { DeviceInfo } from 'warpwright';
 
@@ -25,12 +25,22 @@ export async function arrays(): Promise<void> {
   const longer: Uint8Array = await pad(bytes, { pads: [1, 1], mode: 'reflect' });
   const picked: Uint8Array = await gather(longer, new Int32Array([0, -1]));
   const best: BigInt64Array = await argMax(single, { selectLastIndex: true });
+  const below: Uint8Array = await less(new BigInt64Array(2), new BigInt64Array([1n, -1n]));
+  const both: Uint8Array = await and(below, await equal(single, single));
+  const chosen: Float32Array = await where(both, single, single);
+  const moved: Uint32Array = await bitShift(new Uint32Array([1]), new Uint32Array([4]), { direction: 'right' });
+  console.log(both, chosen, moved);
   console.log(affine, smooth, middle, bytes, counts, parts, picked, best);
 
   // @ts-expect-error a list is wanted
   await concat(single, { axis: 0 });
   // @ts-expect-error floats are no indices
   await gather(single, single);
+
+  // @ts-expect-error numbers are no condition
+  await where(single, single, single);
+  // @ts-expect-error floats have no bits to move
+  await bitShift(single, single);
 
   // @ts-expect-error the type is missing
   await cast(long);

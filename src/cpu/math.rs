@@ -15,16 +15,49 @@ pub trait Math: Float {
     fn erf(self) -> Self;
     fn sin(self) -> Self;
     fn cos(self) -> Self;
+    fn tan(self) -> Self;
+    fn asin(self) -> Self;
+    fn acos(self) -> Self;
+    fn atan(self) -> Self;
+    fn sinh(self) -> Self;
+    fn cosh(self) -> Self;
+    fn asinh(self) -> Self;
+    fn acosh(self) -> Self;
+    fn atanh(self) -> Self;
     fn abs(self) -> Self;
     fn floor(self) -> Self;
     fn ceil(self) -> Self;
     fn round(self) -> Self;
     fn pow(self, exponent: Self) -> Self;
+    /// The exact remainder of the truncated quotient.
+    fn fmod(self, divisor: Self) -> Self;
+}
+
+/// Functions that std has.
+macro_rules! of_std {
+    ($type:ty: $($name:ident)*) => {$(
+        fn $name(self) -> Self {
+            <$type>::$name(self)
+        }
+    )*};
 }
 
 macro_rules! math {
-    ($type:ty, $erf:path) => {
+    ($type:ty, $erf:path, $asinh:path, $acosh:path, $atanh:path) => {
         impl Math for $type {
+            of_std! { $type: tan asin acos atan sinh cosh }
+            fn asinh(self) -> Self {
+                $asinh(self)
+            }
+            fn acosh(self) -> Self {
+                $acosh(self)
+            }
+            fn atanh(self) -> Self {
+                $atanh(self)
+            }
+            fn fmod(self, divisor: Self) -> Self {
+                self % divisor
+            }
             fn exp(self) -> Self {
                 <$type>::exp(self)
             }
@@ -71,8 +104,9 @@ macro_rules! math {
     };
 }
 
-math!(f32, libm::erff);
-math!(f64, libm::erf);
+// The inverse hyperbolic functions of std lose digits where results are small.
+math!(f32, libm::erff, libm::asinhf, libm::acoshf, libm::atanhf);
+math!(f64, libm::erf, libm::asinh, libm::acosh, libm::atanh);
 
 /// The larger value; NaN where either is NaN.
 pub fn max<T: Float>(a: T, b: T) -> T {
@@ -97,6 +131,24 @@ pub fn leaky_relu<T: Float>(x: T, alpha: T) -> T {
 /// x, or alpha * (exp(x) - 1) below 0.
 pub fn elu<T: Math>(x: T, alpha: T) -> T {
     if x > T::ZERO { x } else { alpha * x.exp_m1() }
+}
+
+/// x, or alpha * (exp(x / alpha) - 1) below 0.
+pub fn celu<T: Math>(x: T, alpha: T) -> T {
+    if x > T::ZERO { x } else { alpha * (x / alpha).exp_m1() }
+}
+
+/// x nearer to 0 by bias where it lies beyond lambd, else 0; NaN stays.
+pub fn shrink<T: Float>(x: T, bias: T, lambd: T) -> T {
+    if x < -lambd {
+        x + bias
+    } else if x > lambd {
+        x - bias
+    } else if x.is_nan() {
+        x
+    } else {
+        T::ZERO
+    }
 }
 
 /// gamma * elu(x).

@@ -7,6 +7,7 @@ pub mod math;
 mod pieces;
 pub mod scalar;
 mod threads;
+pub mod whole;
 
 pub use float::Float;
 pub use gemm::{Matrix, MatrixMut, matmul};

@@ -3,14 +3,18 @@
 use super::math::{self, *};
 use super::{Float, Math};
 
-/// A function of up to three numbers, and of up to two more that stay the same for a whole call.
-pub trait Scalar: 'static {
+/// What is known of a function, whatever it is of.
+pub trait Named: 'static {
     /// The op's name, or that of its variant.
     const NAME: &'static str;
-    /// How many of the numbers it takes.
+    /// How many numbers it takes.
     const OPERANDS: usize;
     /// Nanoseconds for one element, about.
     const COST: usize;
+}
+
+/// A function of up to three floats, and of up to two more that stay the same for a whole call.
+pub trait Scalar: Named {
     /// The result.
     fn of<T: Math>(operands: [T; 3], parameters: [T; 2]) -> T;
 }
@@ -21,11 +25,11 @@ pub type Block<T> = fn(&mut [T], [&[T]; 3], [T; 2]);
 /// A row of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Function {
-    /// As [`Scalar::NAME`].
+    /// As [`Named::NAME`].
     pub name: &'static str,
-    /// As [`Scalar::OPERANDS`].
+    /// As [`Named::OPERANDS`].
     pub operands: usize,
-    /// As [`Scalar::COST`].
+    /// As [`Named::COST`].
     pub cost: usize,
     single: Block<f32>,
     double: Block<f64>,
@@ -73,17 +77,27 @@ fn block<F: Scalar, T: Math>(out: &mut [T], [a, b, c]: [&[T]; 3], parameters: [T
     }
 }
 
+/// A type that stands for a function.
+macro_rules! named {
+    ($type:ident $name:literal $count:literal $cost:literal) => {
+        #[doc = concat!("`", $name, "`.")]
+        pub struct $type;
+        impl Named for $type {
+            const NAME: &'static str = $name;
+            const OPERANDS: usize = $count;
+            const COST: usize = $cost;
+        }
+    };
+}
+pub(super) use named;
+
 /// `Type "name" operands cost |operands, parameters| result;`
 macro_rules! scalars {
     ($($type:ident $name:literal $count:literal $cost:literal
         |$operands:pat_param, $parameters:pat_param| $body:expr;)*) => {
         $(
-            #[doc = concat!("`", $name, "`.")]
-            pub struct $type;
+            named! { $type $name $count $cost }
             impl Scalar for $type {
-                const NAME: &'static str = $name;
-                const OPERANDS: usize = $count;
-                const COST: usize = $cost;
                 fn of<T: Math>($operands: [T; 3], $parameters: [T; 2]) -> T {
                     $body
                 }
@@ -123,6 +137,23 @@ scalars! {
     Round "round" 1 1 |[x, ..], _| x.round();
     Sign "sign" 1 1 |[x, ..], _| sign(x);
     Reciprocal "reciprocal" 1 1 |[x, ..], _| T::ONE / x;
+    Softsign "softsign" 1 1 |[x, ..], _| x / (T::ONE + x.abs());
+    Celu "celu" 1 8 |[x, ..], [alpha, _]| celu(x, alpha);
+    ThresholdedRelu "thresholdedRelu" 1 1 |[x, ..], [alpha, _]| if x <= alpha { T::ZERO } else { x };
+    Shrink "shrink" 1 1 |[x, ..], [bias, lambd]| shrink(x, bias, lambd);
+    Tan "tan" 1 8 |[x, ..], _| x.tan();
+    Asin "asin" 1 8 |[x, ..], _| x.asin();
+    Acos "acos" 1 8 |[x, ..], _| x.acos();
+    Atan "atan" 1 8 |[x, ..], _| x.atan();
+    Sinh "sinh" 1 8 |[x, ..], _| x.sinh();
+    Cosh "cosh" 1 8 |[x, ..], _| x.cosh();
+    Asinh "asinh" 1 8 |[x, ..], _| x.asinh();
+    Acosh "acosh" 1 8 |[x, ..], _| x.acosh();
+    Atanh "atanh" 1 8 |[x, ..], _| x.atanh();
+    Not "not" 1 1 |[x, ..], _| truth(x == T::ZERO);
+    IsNaN "isNaN" 1 1 |[x, ..], _| truth(x.is_nan());
+    IsInf "isInf" 1 1 |[x, ..], [negative, positive]| truth(
+        (x == T::INFINITY && positive != T::ZERO) || (x == -T::INFINITY && negative != T::ZERO));
     Add "add" 2 1 |[a, b, _], _| a + b;
     Sub "sub" 2 1 |[a, b, _], _| a - b;
     Mul "mul" 2 1 |[a, b, _], _| a * b;
@@ -130,6 +161,8 @@ scalars! {
     Pow "pow" 2 16 |[a, b, _], _| a.pow(b);
     Max "max" 2 1 |[a, b, _], _| math::max(a, b);
     Min "min" 2 1 |[a, b, _], _| math::min(a, b);
+    Fmod "fmod" 2 8 |[a, b, _], _| a.fmod(b);
+    Prelu "prelu" 2 1 |[x, slope, _], _| leaky_relu(x, slope);
     Less "less" 2 1 |[a, b, _], _| truth(a < b);
     LessOrEqual "lessOrEqual" 2 1 |[a, b, _], _| truth(a <= b);
     Greater "greater" 2 1 |[a, b, _], _| truth(a > b);
@@ -138,6 +171,7 @@ scalars! {
     NotEqual "notEqual" 2 1 |[a, b, _], _| truth(a != b);
     And "and" 2 1 |[a, b, _], _| truth(a != T::ZERO && b != T::ZERO);
     Or "or" 2 1 |[a, b, _], _| truth(a != T::ZERO || b != T::ZERO);
+    Xor "xor" 2 1 |[a, b, _], _| truth((a != T::ZERO) != (b != T::ZERO));
     Where "where" 3 1 |[condition, a, b], _| if condition != T::ZERO { a } else { b };
 }
 

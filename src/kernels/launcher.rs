@@ -58,6 +58,22 @@ pub fn float_arg(dtype: crate::DType, value: f64) -> Arg<'static> {
     if dtype == crate::DType::F64 { Arg::F64(value) } else { Arg::F32(value as f32) }
 }
 
+/// A number in the type that elements of that one are computed with in; the nearest of a whole number's range.
+pub fn number_arg(dtype: crate::DType, value: f64) -> Arg<'static> {
+    use crate::DType::*;
+    match dtype {
+        I8 => Arg::I32(i32::from(value as i8)),
+        I16 => Arg::I32(i32::from(value as i16)),
+        I32 => Arg::I32(value as i32),
+        I64 => Arg::I64(value as i64),
+        U8 | Bool => Arg::U32(u32::from(value as u8)),
+        U16 => Arg::U32(u32::from(value as u16)),
+        U32 => Arg::U32(value as u32),
+        U64 => Arg::U64(value as u64),
+        F32 | F64 | F16 | Bf16 => float_arg(dtype, value),
+    }
+}
+
 /// A grid along x: enough blocks of `threads` for `items`, each thread taking `per_thread`.
 pub fn linear(items: u64, threads: u32, per_thread: u32) -> Result<Grid> {
     let blocks = items.div_ceil(u64::from(threads) * u64::from(per_thread));

@@ -1,29 +1,34 @@
-//! Elementwise arithmetic of two operands with NumPy's broadcasting; on a GPU operands of different dims take the kernels of
-//! expressions.
+//! Elementwise arithmetic of two operands with NumPy's broadcasting. On a GPU floats of equal dims have kernels of their own;
+//! the rest takes those of expressions.
 
-use super::evaluate::layout::{axes, locate};
-use super::evaluate::{self, Expression};
-use super::operands::{device_operand, host_operand};
+use super::elements::{self, enqueue_named, join_of_numbers, join_of_wholes};
+use super::operands::device_operand;
 use super::spec::*;
 use super::unary::THREADS;
-use super::{Attrs, Call, FLOATS};
-use crate::Result;
-use crate::cpu::scalar::{Add, Div, Max, Min, Mul, Pow, Scalar, Sub};
-use crate::cpu::{Float, Math, for_pieces};
-use crate::dtype::DType;
+use super::{Attrs, Call, NUMBERS};
+use crate::cpu::scalar::*;
+use crate::cpu::whole::{Mod, WholeScalar};
 use crate::kernels::{Arg, Launcher, linear};
 use crate::shape::broadcast;
 use crate::tensor::{DeviceView, HostView, HostViewMut};
+use crate::{Result, invalid, mismatch};
 
-const AB: &[Operand] = &[required("a"), required("b")];
+/// The operands of the families of two.
+pub const AB: &[Operand] = &[required("a"), required("b")];
 
-const fn row<F: Scalar>(tolerance: Tolerance, doc: &'static str) -> OpSpec {
-    let (results, cpu) = (Results::One, join::<F> as CpuForm);
+const FMOD: Attribute = attribute(
+    "fmod",
+    Kind::Bool(false),
+    "Whether the result has a's sign, as C's fmod; floats take nothing else.",
+);
+
+const fn row<F: Scalar + WholeScalar>(tolerance: Tolerance, doc: &'static str) -> OpSpec {
+    let (results, cpu) = (Results::One, join_of_numbers::<F> as CpuForm);
     OpSpec {
         name: F::NAME,
         operands: AB,
         attributes: &[],
-        dtypes: FLOATS,
+        dtypes: NUMBERS,
         results,
         shape,
         cpu,
@@ -38,68 +43,60 @@ use Tolerance::{Exact, Function, Rounded};
 /// The family's rows.
 #[rustfmt::skip]
 pub const OPS: &[OpSpec] = &[
-    row::<Add>(Rounded, "a + b with broadcasting (ONNX Add)."),
-    row::<Sub>(Rounded, "a - b with broadcasting (ONNX Sub)."),
-    row::<Mul>(Rounded, "a * b with broadcasting (ONNX Mul)."),
-    row::<Div>(Rounded, "a / b with broadcasting (ONNX Div)."),
-    row::<Pow>(Function, "a to the power b with broadcasting (ONNX Pow)."),
+    row::<Add>(Rounded, "a + b with broadcasting; whole numbers wrap (ONNX Add)."),
+    row::<Sub>(Rounded, "a - b with broadcasting; whole numbers wrap (ONNX Sub)."),
+    row::<Mul>(Rounded, "a * b with broadcasting; whole numbers wrap (ONNX Mul)."),
+    row::<Div>(Rounded, "a / b with broadcasting; whole numbers are truncated, and divided by 0 give 0 (ONNX Div)."),
+    row::<Pow>(Function, "a to the power b with broadcasting; whole numbers wrap, and truncate where b is below 0 (ONNX Pow with \
+        both of one type)."),
     row::<Max>(Exact, "The larger of a and b with broadcasting; NaN where either is (ONNX Max)."),
     row::<Min>(Exact, "The smaller of a and b with broadcasting; NaN where either is (ONNX Min)."),
+    OpSpec {
+        name: Mod::NAME,
+        attributes: &[FMOD],
+        shape: |spec, inputs, attrs| {
+            let dtype = spec.operand(inputs, 0)?.dtype;
+            if dtype.is_float() && !attrs.bool(FMOD.name) {
+                return invalid!("mod: 'fmod' must be true for {dtype}, got false");
+            }
+            shape(spec, inputs, attrs)
+        },
+        cpu: mod_cpu,
+        cuda: |call, launcher, inputs, outputs| {
+            let function = if call.attrs.bool(FMOD.name) { Fmod::NAME } else { Mod::NAME };
+            elements::enqueue(call, (function, &[]), launcher, inputs, outputs)
+        },
+        ..row::<Fmod>(Exact, "The remainder of a / b with broadcasting, with b's sign unless fmod says otherwise; whole numbers divided \
+            by 0 give 0 (ONNX Mod).")
+    },
+    OpSpec {
+        operands: &[required("x"), required("slope")],
+        shape: prelu_shape,
+        cuda: enqueue_named,
+        ..row::<Prelu>(Rounded, "x, or slope * x below 0; slope is broadcast to x's dims, and whole numbers wrap (ONNX PRelu).")
+    },
 ];
 
-fn shape(spec: &OpSpec, inputs: Metas, _: &Attrs) -> Result<Vec<Meta>> {
+/// Operands of one type that are broadcast; the result's type is the op's own where it has one.
+pub fn shape(spec: &OpSpec, inputs: Metas, _: &Attrs) -> Result<Vec<Meta>> {
     let (a, b) = (spec.operand(inputs, 0)?, spec.operand(inputs, 1)?);
-    Ok(vec![Meta::new(a.dtype, broadcast(spec.name, &a.dims, &b.dims)?)])
+    let dtype = if let Results::Of(dtype) = spec.results { dtype } else { a.dtype };
+    Ok(vec![Meta::new(dtype, broadcast(spec.name, &a.dims, &b.dims)?)])
 }
 
-fn join<F: Scalar>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
-    match call.dtype() {
-        DType::F64 => join_elements::<F, f64>(call, inputs, outputs),
-        _ => join_elements::<F, f32>(call, inputs, outputs),
+fn prelu_shape(spec: &OpSpec, inputs: Metas, _: &Attrs) -> Result<Vec<Meta>> {
+    let (x, slope) = (spec.operand(inputs, 0)?, spec.operand(inputs, 1)?);
+    if broadcast(spec.name, &x.dims, &slope.dims)? != x.dims {
+        return mismatch!("prelu: 'slope' must broadcast to {:?}, got dims {:?}", x.dims, slope.dims);
     }
+    Ok(vec![x.clone()])
 }
 
-fn join_elements<F: Scalar, T: Math>(
-    call: &Call,
-    inputs: &[Option<HostView>],
-    outputs: &mut [HostViewMut],
-) -> Result<()> {
-    let (a, b) = (host_operand::<T>(call, inputs, 0)?, host_operand::<T>(call, inputs, 1)?);
-    let axes = axes(&[&call.input(0).dims, &call.input(1).dims], &call.output().dims);
-    let (inner, steps) = (axes[0].size, &axes[0].strides);
-    let function = |a: T, b: T| F::of([a, b, T::ZERO], [T::ZERO; 2]);
-    for_pieces(outputs[0].as_slice_mut::<T>(), 1, F::COST, |start, piece| {
-        let (mut index, mut rest) = (start, piece);
-        while !rest.is_empty() {
-            let length = (inner - index % inner).min(rest.len());
-            let (run, tail) = rest.split_at_mut(length);
-            let (at_a, at_b) = (locate(&axes, 0, index), locate(&axes, 1, index));
-            join_run(run, (&a[at_a..], steps[0]), (&b[at_b..], steps[1]), &function);
-            index += length;
-            rest = tail;
-        }
-    });
-    Ok(())
-}
-
-/// One run along the innermost axis; each operand with its stride of 0 or 1.
-fn join_run<T: Float>(
-    out: &mut [T],
-    (a, step_a): (&[T], usize),
-    (b, step_b): (&[T], usize),
-    function: &impl Fn(T, T) -> T,
-) {
-    match (step_a, step_b) {
-        (0, 0) => out.fill(function(a[0], b[0])),
-        (0, _) => {
-            let a = a[0];
-            out.iter_mut().zip(b).for_each(|(y, &b)| *y = function(a, b));
-        }
-        (_, 0) => {
-            let b = b[0];
-            out.iter_mut().zip(a).for_each(|(y, &a)| *y = function(a, b));
-        }
-        _ => out.iter_mut().zip(a).zip(b).for_each(|((y, &a), &b)| *y = function(a, b)),
+fn mod_cpu(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
+    if call.attrs.bool(FMOD.name) {
+        join_of_numbers::<Fmod>(call, inputs, outputs)
+    } else {
+        join_of_wholes::<Mod>(call, inputs, outputs)
     }
 }
 
@@ -109,33 +106,25 @@ fn cuda(
     inputs: &[Option<DeviceView>],
     outputs: &[DeviceView],
 ) -> Result<()> {
-    let n = call.output().size() as u64;
+    let (n, dtype) = (call.output().size() as u64, call.dtype());
+    if !dtype.is_float() || call.input(0).dims != call.input(1).dims {
+        return enqueue_named(call, launcher, inputs, outputs);
+    }
     if n == 0 {
         return Ok(());
     }
-    if call.input(0).dims != call.input(1).dims {
-        return evaluate::enqueue(call, &expression(call.spec.name)?, launcher, inputs, outputs);
-    }
-    let dtype = call.dtype();
     let grid = linear(n, THREADS, 16 / dtype.size() as u32)?;
     let [a, b] = [device_operand(call, inputs, 0)?, device_operand(call, inputs, 1)?];
     let arguments = [Arg::Ptr(a), Arg::Ptr(b), Arg::Ptr(outputs[0].ptr), Arg::U64(n)];
     launcher.launch(&format!("{}_{}", call.spec.name, dtype.suffix()), grid, &arguments)
 }
 
-/// The op as an expression.
-fn expression(op: &str) -> Result<Expression> {
-    let mut expression = Expression::default();
-    let operands = [expression.input(0)?, expression.input(1)?];
-    let result = expression.apply(op, &operands, &[])?;
-    expression.finish(result)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::FLOATS;
     use super::*;
-    use crate::Tensor;
     use crate::kernels::{Parameter, find as kernel};
+    use crate::{DType, Tensor};
 
     fn run(op: &str, a: (&[usize], &[f32]), b: (&[usize], &[f32])) -> (Vec<usize>, Vec<f32>) {
         let tensors = [a, b].map(|(dims, data)| Tensor::from_slice(DType::F32, dims, data).unwrap());
@@ -168,10 +157,10 @@ mod tests {
     #[test]
     fn every_row_has_its_kernels() {
         use Parameter::Word64;
-        for (spec, dtype) in OPS.iter().flat_map(|spec| FLOATS.iter().map(move |dtype| (spec, dtype))) {
+        let plain = OPS.iter().filter(|spec| std::ptr::fn_addr_eq(spec.cuda, cuda as CudaForm));
+        for (spec, dtype) in plain.flat_map(|spec| FLOATS.iter().map(move |dtype| (spec, dtype))) {
             let plain = format!("{}_{}", spec.name, dtype.suffix());
             assert_eq!(kernel(&plain, 75).unwrap().1.parameters, [Word64; 4]);
-            assert!(expression(spec.name).is_ok());
         }
     }
 }

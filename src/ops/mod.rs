@@ -3,6 +3,7 @@
 mod activation;
 mod attrs;
 mod call;
+mod elements;
 mod halves;
 mod indices;
 mod spec;
@@ -10,7 +11,10 @@ mod tile;
 
 pub mod arg;
 pub mod binary;
+pub mod bits;
 pub mod cast;
+pub mod choose;
+pub mod compare;
 pub mod conv;
 pub mod conv_transpose;
 pub mod evaluate;
@@ -44,6 +48,25 @@ pub const FLOATS: &[DType] = &[DType::F32, DType::F64, DType::F16, DType::Bf16];
 /// Element types of the ops that have no forms for 16 bits yet.
 pub const WIDE_FLOATS: &[DType] = &[DType::F32, DType::F64];
 
+/// Floats and whole numbers.
+#[rustfmt::skip]
+pub const NUMBERS: &[DType] = &[
+    DType::F32, DType::F64, DType::F16, DType::Bf16, DType::I64, DType::I32, DType::I16, DType::I8, DType::U64,
+    DType::U32, DType::U16, DType::U8,
+];
+/// Numbers that may be below 0.
+#[rustfmt::skip]
+pub const SIGNED: &[DType] = &[
+    DType::F32, DType::F64, DType::F16, DType::Bf16, DType::I64, DType::I32, DType::I16, DType::I8,
+];
+/// Whole numbers.
+#[rustfmt::skip]
+pub const WHOLES: &[DType] = &[
+    DType::I64, DType::I32, DType::I16, DType::I8, DType::U64, DType::U32, DType::U16, DType::U8,
+];
+/// Whole numbers from 0 on.
+pub const UNSIGNED: &[DType] = &[DType::U64, DType::U32, DType::U16, DType::U8];
+
 /// Every element type.
 #[rustfmt::skip]
 pub const TYPES: &[DType] = &[
@@ -55,6 +78,9 @@ pub const TYPES: &[DType] = &[
 const FAMILIES: &[&[OpSpec]] = &[
     unary::OPS,
     binary::OPS,
+    bits::OPS,
+    compare::OPS,
+    choose::OPS,
     evaluate::OPS,
     cast::OPS,
     layout::OPS,

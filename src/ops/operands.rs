@@ -1,13 +1,13 @@
 //! Operands as the CPU and GPU forms take them.
 
 use super::Call;
-use crate::cpu::Float;
 use crate::driver::DevicePtr;
 use crate::tensor::{DeviceView, HostView};
 use crate::{Error, Result};
+use bytemuck::Pod;
 
 /// Elements of an operand that the call was checked to have.
-pub fn host_operand<'a, T: Float>(
+pub fn host_operand<'a, T: Pod>(
     call: &Call,
     inputs: &[Option<HostView<'a>>],
     index: usize,
@@ -16,7 +16,7 @@ pub fn host_operand<'a, T: Float>(
 }
 
 /// Elements of an optional operand.
-pub fn host_optional<'a, T: Float>(inputs: &[Option<HostView<'a>>], index: usize) -> Option<&'a [T]> {
+pub fn host_optional<'a, T: Pod>(inputs: &[Option<HostView<'a>>], index: usize) -> Option<&'a [T]> {
     inputs.get(index).and_then(Option::as_ref).map(HostView::as_slice::<T>)
 }
 

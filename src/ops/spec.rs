@@ -63,9 +63,17 @@ pub const fn named(name: &'static str) -> Operand {
     Operand { named: true, ..list(name) }
 }
 
+/// Element types of indices.
+pub const INDICES: &[DType] = &[DType::I64, DType::I32];
+
+/// A positional operand of truth.
+pub const fn condition(name: &'static str) -> Operand {
+    Operand { dtypes: &[DType::Bool], ..required(name) }
+}
+
 /// A positional operand of indices along the axis of the first operand that the attribute `axis` names.
 pub const fn indices(name: &'static str) -> Operand {
-    Operand { dtypes: &[DType::I64, DType::I32], ..required(name) }
+    Operand { dtypes: INDICES, ..required(name) }
 }
 
 /// What a call gives.

@@ -1,14 +1,15 @@
 //! Elementwise functions of one operand: a table row each.
 
-use super::operands::{device_operand, host_operand};
+use super::elements::{self, map_floats, map_wholes};
+use super::operands::device_operand;
 use super::spec::*;
-use super::{Attrs, Call, FLOATS};
-use crate::Result;
+use super::{Attrs, Call, FLOATS, NUMBERS, SIGNED, halves};
 use crate::cpu::scalar::*;
-use crate::cpu::{Math, for_pieces};
+use crate::cpu::whole::{WholeScalar, for_whole};
 use crate::dtype::DType;
 use crate::kernels::{Arg, Launcher, float_arg, linear};
 use crate::tensor::{DeviceView, HostView, HostViewMut};
+use crate::{Result, invalid};
 
 /// ONNX's Selu constants, the float32 values of its definition.
 pub const SELU: [f64; 2] = [1.673_263_192_176_818_8, 1.050_701_022_148_132_3];
@@ -38,12 +39,31 @@ const fn row<F: Scalar>(attributes: &'static [Attribute], tolerance: Tolerance, 
     }
 }
 
+/// A row of whole numbers too.
+const fn numbers<F: Scalar + WholeScalar>(
+    dtypes: &'static [DType],
+    attributes: &'static [Attribute],
+    doc: &'static str,
+) -> OpSpec {
+    let cpu = map_numbers::<F> as CpuForm;
+    OpSpec { dtypes, cpu, ..row::<F>(attributes, Exact, doc) }
+}
+
+/// A row without kernels of its own.
+const fn fused<F: Scalar>(
+    attributes: &'static [Attribute],
+    tolerance: Tolerance,
+    doc: &'static str,
+) -> OpSpec {
+    OpSpec { cuda: fused_cuda, ..row::<F>(attributes, tolerance, doc) }
+}
+
 use Tolerance::{Exact, Function, Rounded};
 
 /// The family's rows.
 #[rustfmt::skip]
 pub const OPS: &[OpSpec] = &[
-    row::<Relu>(&[], Exact, "max(x, 0); NaN stays NaN (ONNX Relu)."),
+    numbers::<Relu>(SIGNED, &[], "max(x, 0); NaN stays NaN (ONNX Relu)."),
     row::<LeakyRelu>(&[alpha(0.01, "Slope below 0.")], Function,
         "x, or alpha * x below 0 (ONNX LeakyRelu)."),
     row::<Elu>(&[alpha(1.0, "Factor below 0.")], Function,
@@ -60,36 +80,68 @@ pub const OPS: &[OpSpec] = &[
     row::<HardSwish>(&[], Function, "x * hardSigmoid(x) with alpha 1/6 and beta 1/2 (ONNX HardSwish)."),
     row::<Softplus>(&[], Function, "log(1 + exp(x)) (ONNX Softplus)."),
     row::<Mish>(&[], Function, "x * tanh(softplus(x)) (ONNX Mish)."),
-    row::<Clip>(&[attribute("min", Kind::Float(f64::NEG_INFINITY), "Lower limit."),
-                  attribute("max", Kind::Float(f64::INFINITY), "Upper limit; taken where it lies below the lower one.")],
-        Exact, "min(max(x, min), max); NaN stays NaN (ONNX Clip)."),
+    OpSpec { shape: clip_shape, ..numbers::<Clip>(NUMBERS,
+        &[attribute("min", Kind::Float(f64::NEG_INFINITY), "Lower limit."),
+          attribute("max", Kind::Float(f64::INFINITY), "Upper limit; taken where it lies below the lower one.")],
+        "min(max(x, min), max); NaN stays NaN (ONNX Clip).") },
     row::<Exp>(&[], Function, "Exponential (ONNX Exp)."),
     row::<Log>(&[], Function, "Natural logarithm (ONNX Log)."),
     row::<Sqrt>(&[], Rounded, "Square root (ONNX Sqrt)."),
     row::<Erf>(&[], Function, "Error function (ONNX Erf)."),
-    row::<Abs>(&[], Exact, "Absolute value (ONNX Abs)."),
-    row::<Neg>(&[], Exact, "-x (ONNX Neg)."),
+    numbers::<Abs>(NUMBERS, &[], "Absolute value; the least whole number stays (ONNX Abs)."),
+    numbers::<Neg>(SIGNED, &[], "-x; the least whole number stays (ONNX Neg)."),
     row::<Sin>(&[], Function, "Sine of an angle in radians (ONNX Sin)."),
     row::<Cos>(&[], Function, "Cosine of an angle in radians (ONNX Cos)."),
     row::<Floor>(&[], Exact, "Largest whole number not above x (ONNX Floor)."),
     row::<Ceil>(&[], Exact, "Smallest whole number not below x (ONNX Ceil)."),
     row::<Round>(&[], Exact, "Nearest whole number, halves to the even one (ONNX Round)."),
-    row::<Sign>(&[], Exact, "-1, 0 or 1 by the sign of x; NaN stays NaN (ONNX Sign)."),
+    numbers::<Sign>(NUMBERS, &[], "-1, 0 or 1 by the sign of x; NaN stays NaN (ONNX Sign)."),
     row::<Reciprocal>(&[], Rounded, "1 / x (ONNX Reciprocal)."),
+    fused::<Softsign>(&[], Function, "x / (1 + |x|) (ONNX Softsign)."),
+    fused::<Celu>(&[alpha(1.0, "Factor below 0.")], Function, "x, or alpha * (exp(x / alpha) - 1) below 0 (ONNX Celu)."),
+    fused::<ThresholdedRelu>(&[alpha(1.0, "The threshold.")], Exact, "x above alpha, else 0; NaN stays NaN (ONNX ThresholdedRelu)."),
+    fused::<Shrink>(&[attribute("bias", Kind::Float(0.0), "How much nearer to 0."),
+                      attribute("lambd", Kind::Float(0.5), "The magnitude up to which the result is 0.")],
+        Rounded, "x nearer to 0 by bias where it lies beyond lambd, else 0; NaN stays NaN (ONNX Shrink)."),
+    fused::<Tan>(&[], Function, "Tangent of an angle in radians (ONNX Tan)."),
+    fused::<Asin>(&[], Function, "Inverse sine (ONNX Asin)."),
+    fused::<Acos>(&[], Function, "Inverse cosine (ONNX Acos)."),
+    fused::<Atan>(&[], Function, "Inverse tangent (ONNX Atan)."),
+    fused::<Sinh>(&[], Function, "Hyperbolic sine (ONNX Sinh)."),
+    fused::<Cosh>(&[], Function, "Hyperbolic cosine (ONNX Cosh)."),
+    fused::<Asinh>(&[], Function, "Inverse hyperbolic sine (ONNX Asinh)."),
+    fused::<Acosh>(&[], Function, "Inverse hyperbolic cosine (ONNX Acosh)."),
+    fused::<Atanh>(&[], Function, "Inverse hyperbolic tangent (ONNX Atanh)."),
 ];
 
-fn same(spec: &OpSpec, inputs: Metas, _: &Attrs) -> Result<Vec<Meta>> {
+/// The result is like the operand.
+pub fn same(spec: &OpSpec, inputs: Metas, _: &Attrs) -> Result<Vec<Meta>> {
     Ok(vec![spec.operand(inputs, 0)?.clone()])
 }
 
-/// The number attributes in the order of the op's table.
+/// Limits of whole numbers are whole; beyond the type's range they limit nothing.
+fn clip_shape(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<Vec<Meta>> {
+    let x = spec.operand(inputs, 0)?;
+    for name in ["min", "max"].into_iter().filter(|_| !x.dtype.is_float()) {
+        let limit = attrs.float(name);
+        if limit.is_nan() || limit.is_finite() && limit.fract() != 0.0 {
+            return invalid!("clip: '{name}' must be a whole number for {}, got {limit}", x.dtype);
+        }
+    }
+    Ok(vec![x.clone()])
+}
+
+/// The numbers and the choices of yes (1) or no (0) among the attributes, in the order of the op's table.
 pub fn numbers_of(spec: &OpSpec, attrs: &Attrs) -> impl Iterator<Item = f64> {
-    let numbers = spec.attributes.iter().filter(|attribute| matches!(attribute.kind, Kind::Float(_)));
-    numbers.map(|attribute| attrs.float(attribute.name))
+    spec.attributes.iter().filter_map(|attribute| match attribute.kind {
+        Kind::Float(_) => Some(attrs.float(attribute.name)),
+        Kind::Bool(_) => Some(f64::from(u8::from(attrs.bool(attribute.name)))),
+        _ => None,
+    })
 }
 
 /// The same with 0 for absent ones.
-fn parameters(call: &Call) -> [f64; 2] {
+pub fn parameters(call: &Call) -> [f64; 2] {
     let mut values = [0.0; 2];
     values.iter_mut().zip(numbers_of(call.spec, &call.attrs)).for_each(|(slot, value)| *slot = value);
     values
@@ -97,24 +149,21 @@ fn parameters(call: &Call) -> [f64; 2] {
 
 fn map<F: Scalar>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
     match call.dtype() {
-        DType::F64 => map_slice::<F, f64>(call, inputs, outputs),
-        _ => map_slice::<F, f32>(call, inputs, outputs),
+        DType::F64 => map_floats::<F, f64>(call, inputs, outputs, parameters(call)),
+        _ => map_floats::<F, f32>(call, inputs, outputs, parameters(call)),
     }
 }
 
-fn map_slice<F: Scalar, T: Math>(
+fn map_numbers<F: Scalar + WholeScalar>(
     call: &Call,
     inputs: &[Option<HostView>],
     outputs: &mut [HostViewMut],
 ) -> Result<()> {
-    let x = host_operand::<T>(call, inputs, 0)?;
-    let parameters = parameters(call).map(T::from_f64);
-    for_pieces(outputs[0].as_slice_mut::<T>(), 1, F::COST, |start, piece| {
-        for (y, &x) in piece.iter_mut().zip(&x[start..]) {
-            *y = F::of([x, T::ZERO, T::ZERO], parameters);
-        }
-    });
-    Ok(())
+    match call.dtype() {
+        DType::F64 | DType::F32 => map::<F>(call, inputs, outputs),
+        DType::F16 | DType::Bf16 => halves::around(call, inputs, outputs, map::<F>),
+        dtype => for_whole!(dtype, map_wholes::<F>(call, inputs, outputs, parameters(call))),
+    }
 }
 
 fn gelu_cpu(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
@@ -136,17 +185,31 @@ fn cuda(
     inputs: &[Option<DeviceView>],
     outputs: &[DeviceView],
 ) -> Result<()> {
-    let n = call.output().size() as u64;
+    let (n, dtype) = (call.output().size() as u64, call.dtype());
+    if !dtype.is_float() {
+        return fused_cuda(call, launcher, inputs, outputs);
+    }
     if n == 0 {
         return Ok(());
     }
-    let dtype = call.dtype();
     let function = function_of(call.spec, &call.attrs);
     let [first, second] = parameters(call).map(|value| float_arg(dtype, value));
     let grid = linear(n, THREADS, 16 / dtype.size() as u32)?;
     let x = device_operand(call, inputs, 0)?;
     let arguments = [Arg::Ptr(x), Arg::Ptr(outputs[0].ptr), Arg::U64(n), first, second];
     launcher.launch(&format!("{function}_{}", dtype.suffix()), grid, &arguments)
+}
+
+/// The form of functions without kernels of their own: a kernel made for the function, with its numbers.
+pub fn fused_cuda(
+    call: &Call,
+    launcher: &Launcher,
+    inputs: &[Option<DeviceView>],
+    outputs: &[DeviceView],
+) -> Result<()> {
+    let numbers: Vec<f64> = numbers_of(call.spec, &call.attrs).collect();
+    let function = function_of(call.spec, &call.attrs);
+    elements::enqueue(call, (function, &numbers), launcher, inputs, outputs)
 }
 
 #[cfg(test)]
@@ -187,7 +250,7 @@ mod tests {
     #[test]
     fn every_row_has_its_kernels() {
         use Parameter::{F32, F64, Word64};
-        for spec in OPS {
+        for spec in OPS.iter().filter(|spec| !std::ptr::fn_addr_eq(spec.cuda, fused_cuda as CudaForm)) {
             for &dtype in FLOATS {
                 let scalar = if dtype == DType::F64 { F64 } else { F32 };
                 let (_, entry) = kernel(&format!("{}_{}", spec.name, dtype.suffix()), 75).unwrap();

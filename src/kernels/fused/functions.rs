@@ -20,15 +20,19 @@ struct Bodies {
     by_name: HashMap<String, Body>,
 }
 
-fn bodies() -> Result<&'static Bodies> {
-    static BODIES: OnceLock<Bodies> = OnceLock::new();
-    if let Some(bodies) = BODIES.get() {
+/// The functions of that suffix: those of floats and those of whole numbers stand in modules of their own.
+fn bodies(suffix: &str) -> Result<&'static Bodies> {
+    static FLOATS: OnceLock<Bodies> = OnceLock::new();
+    static WHOLES: OnceLock<Bodies> = OnceLock::new();
+    let (family, known) =
+        if suffix.starts_with('f') { ("functions", &FLOATS) } else { ("functions_whole", &WHOLES) };
+    if let Some(bodies) = known.get() {
         return Ok(bodies);
     }
-    let module = MODULES.iter().find(|module| module.family == "functions");
-    let text = module.ok_or_else(|| Error::Internal("no module 'functions'".into()))?.ptx()?;
+    let module = MODULES.iter().find(|module| module.family == family);
+    let text = module.ok_or_else(|| Error::Internal(format!("no module '{family}'")))?.ptx()?;
     let by_name = text.split("\n.func ").skip(1).filter_map(body).collect();
-    Ok(BODIES.get_or_init(|| Bodies { text, by_name }))
+    Ok(known.get_or_init(|| Bodies { text, by_name }))
 }
 
 /// Name and body of ` (.param .b32 func_retval0) name(\n.param .b32 p,..\n)\n{\n..\n}\n`; none of a mere declaration.
@@ -44,12 +48,12 @@ fn body(text: &str) -> Option<(String, Body)> {
 
 fn find(function: &str, suffix: &str) -> Result<&'static Body> {
     let name = format!("function_{function}_{suffix}");
-    bodies()?.by_name.get(&name).ok_or_else(|| Error::Internal(format!("no device function '{name}'")))
+    bodies(suffix)?.by_name.get(&name).ok_or_else(|| Error::Internal(format!("no device function '{name}'")))
 }
 
 /// The module that the bodies come from, with what they refer to.
-pub fn module_text() -> Result<&'static str> {
-    Ok(&bodies()?.text)
+pub fn module_text(suffix: &str) -> Result<&'static str> {
+    Ok(&bodies(suffix)?.text)
 }
 
 /// How many numbers a device function takes; parameters that it ignores count.
@@ -59,12 +63,22 @@ pub fn parameters_of(function: &str, suffix: &str) -> Result<usize> {
 
 /// Lines of the functions that steps apply, once each time.
 pub fn length(steps: &[Step], dtype: DType) -> Result<usize> {
-    let suffix = dtype.arithmetic().suffix();
+    let suffix = dtype.promoted().suffix();
     let lines = |step: &Step| match step {
         Step::Apply(function, _) => Ok(find(function, suffix)?.lines.len()),
         _ => Ok(0),
     };
     steps.iter().map(lines).sum()
+}
+
+/// The type of registers that hold numbers of that suffix, and 0 in it.
+pub fn register(suffix: &str) -> (&'static str, &'static str) {
+    match suffix {
+        "f32" => ("f32", "0f00000000"),
+        "f64" => ("f64", "0d0000000000000000"),
+        "i32" | "u32" => ("b32", "0"),
+        _ => ("b64", "0"),
+    }
 }
 
 /// Appends `out = function(arguments)` as a block of its own. `serial` is a number that no other block of the kernel has.
@@ -80,6 +94,7 @@ pub fn inline(
     serial: usize,
 ) -> Result<()> {
     let body = find(function, suffix)?;
+    let (kind, zero) = register(suffix);
     text.push_str("{\n");
     for (index, line) in body.lines.iter().enumerate() {
         if line == "ret;" {
@@ -89,11 +104,10 @@ pub fn inline(
             }
         } else if let Some((register, parameter)) = loaded(line) {
             let at = body.parameters.iter().position(|name| name == parameter);
-            let zero = if suffix == "f64" { "0d0000000000000000" } else { "0f00000000" };
             let argument = at.and_then(|at| arguments.get(at)).map_or(zero, String::as_str);
-            let _ = writeln!(text, "mov.{suffix} {register}, {argument};");
+            let _ = writeln!(text, "mov.{kind} {register}, {argument};");
         } else if let Some(register) = stored(line) {
-            let _ = writeln!(text, "mov.{suffix} {out}, {register};");
+            let _ = writeln!(text, "mov.{kind} {out}, {register};");
         } else {
             let _ = writeln!(text, "{}", rounded(line).replace("$L__", &format!("$L{serial}__")));
         }

@@ -1,9 +1,12 @@
-//! Kernels of whole expressions: PTX text made at run time, one kernel for an expression's form, element type and way of
+//! Kernels of whole expressions: PTX text made at run time, one kernel for an expression's form, element types and way of
 //! broadcasting. Numbers in the expression are parameters, so expressions that differ in them alone share a kernel.
 //!
-//! A thread makes 16 bytes of the result, or one element of a very long expression. The bodies of the functions are those of `kernels/functions.cu`.
+//! A kernel computes in one type, that of its elements; operands and the result are stored as such or as bool, which stands
+//! for 1 and 0. A thread makes as many elements as 16 bytes hold, or one of a very long expression. The bodies of the functions
+//! are those of `kernels/functions.cu` and `kernels/functions_whole.cu`.
 
 mod functions;
+mod memory;
 mod ptx;
 
 pub use functions::length;
@@ -21,7 +24,7 @@ pub enum Step {
     Input(usize),
     /// That number.
     Number(usize),
-    /// A function of `kernels/functions.cu` applied to the results of steps: its operands, then its parameters.
+    /// A device function applied to the results of steps: its operands, then its parameters.
     Apply(&'static str, Vec<usize>),
 }
 
@@ -52,23 +55,25 @@ impl Access {
 
 /// A kernel to make. Parameters of the entry, all of 64 bits but the last: the result's address and number of elements;
 /// sizes of the axes but the outermost and what divides by them, in turn; for each operand its address, then its stride
-/// along each axis of its mask but that of its rows; the numbers, in the type of the arithmetic.
+/// along each axis of its mask but that of its rows; the numbers, in the type that is computed in.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Plan<'a> {
     /// The last one is the result.
     pub steps: &'a [Step],
-    /// Element type in memory.
-    pub dtype: DType,
+    /// Element type of the result: that of the operands, or bool.
+    pub result: DType,
     /// The operands.
     pub inputs: &'a [Access],
+    /// Their element types: one for all, but for those that are bool.
+    pub types: &'a [DType],
     /// How many numbers there are.
     pub numbers: usize,
     /// How many axes there are.
     pub axes: usize,
-    /// Elements of a thread: those of 16 bytes, or one.
+    /// Elements of a thread: those of 16 bytes of the widest type in memory, or one.
     pub lanes: usize,
     /// Whether a thread's elements are neighbours, read and written at once: the addresses of the result and of operands that
-    /// are `Whole` or `Rows` are then multiples of 16. Else they lie a block apart.
+    /// are `Whole` or `Rows` are then multiples of their bytes. Else they lie a block apart.
     pub vectors: bool,
     /// Whether positions need 64 bits.
     pub wide: bool,
@@ -76,7 +81,22 @@ pub struct Plan<'a> {
     pub paired: bool,
 }
 
+/// The one type of values that are stored so or as bool.
+pub fn element_of(types: &[DType], result: DType) -> DType {
+    types.iter().copied().find(|&dtype| dtype != DType::Bool).unwrap_or(result)
+}
+
+/// Elements of a thread.
+pub fn lanes_of(types: &[DType], result: DType) -> usize {
+    16 / types.iter().map(|dtype| dtype.size()).fold(result.size(), usize::max)
+}
+
 impl Plan<'_> {
+    /// The type of the values.
+    pub fn element(&self) -> DType {
+        element_of(self.types, self.result)
+    }
+
     /// Axes whose positions are needed: up to the outermost that an operand changes along.
     fn walked(&self) -> usize {
         let masks = self.inputs.iter().fold(0, |masks, input| masks | input.mask());
@@ -97,7 +117,7 @@ impl Plan<'_> {
     /// The name that the kernel is kept under.
     pub fn key(&self) -> String {
         use std::fmt::Write;
-        let mut key = format!("evaluate_{}", self.dtype.suffix());
+        let mut key = format!("evaluate_{}", self.result.suffix());
         let mut put = |part: &dyn std::fmt::Display| write!(key, " {part}").expect("writing to a String");
         for step in self.steps {
             match step {
@@ -106,8 +126,8 @@ impl Plan<'_> {
                 Step::Apply(name, operands) => put(&format_args!("{name}{operands:?}")),
             }
         }
-        for input in self.inputs {
-            put(&format_args!("{input:?}"));
+        for (input, dtype) in self.inputs.iter().zip(self.types) {
+            put(&format_args!("{input:?}_{}", dtype.suffix()));
         }
         put(&format_args!("{} {} {} {} {}", self.axes, self.lanes, self.vectors, self.wide, self.paired));
         key

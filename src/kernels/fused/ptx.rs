@@ -1,10 +1,10 @@
 //! PTX text of a plan (ISA 7.0, sm_75 or sm_80).
 
-use super::functions::{inline, module_text, parameters_of};
+use super::functions::{inline, module_text, parameters_of, register};
+use super::memory::held;
 use super::{Access, Plan, Step, THREADS};
 use crate::Error;
 use crate::Result;
-use crate::dtype::DType;
 use crate::kernels::extract::extract;
 use crate::kernels::{Generated, Parameter};
 use std::fmt::Write;
@@ -15,6 +15,7 @@ const ENTRY: &str = "evaluate";
 macro_rules! line {
     ($text:expr, $($arg:tt)*) => { writeln!($text, $($arg)*).expect("writing to a String") };
 }
+pub(super) use line;
 
 /// The kernel of a plan.
 pub fn generate(plan: &Plan) -> Result<Generated> {
@@ -25,23 +26,25 @@ pub fn generate(plan: &Plan) -> Result<Generated> {
     writer.result();
     let (entry, parameters) = writer.entry();
     let level = if plan.paired { ".target sm_80" } else { ".target sm_75" };
-    let text = format!("{}\n{entry}", module_text()?.replacen(".target sm_75", level, 1));
+    let text = format!("{}\n{entry}", module_text(writer.suffix)?.replacen(".target sm_75", level, 1));
     let ptx =
         extract(&text, ENTRY).ok_or_else(|| Error::Internal("an expression's kernel was lost".into()))?;
     Ok(Generated { ptx, entry: ENTRY.into(), parameters })
 }
 
-struct Writer<'a> {
-    plan: &'a Plan<'a>,
+pub(super) struct Writer<'a> {
+    pub plan: &'a Plan<'a>,
     /// Elements of a thread.
-    lanes: usize,
-    /// Type of the arithmetic.
-    float: &'static str,
+    pub lanes: usize,
+    /// Suffix of the type that is computed in.
+    pub suffix: &'static str,
+    /// Type of its registers.
+    pub kind: &'static str,
     /// Type of a position: u32 or u64.
-    word: &'static str,
-    body: String,
+    pub word: &'static str,
+    pub body: String,
     /// Whether a step's result is the same for all of a thread's elements.
-    same: Vec<bool>,
+    pub same: Vec<bool>,
 }
 
 impl<'a> Writer<'a> {
@@ -54,10 +57,12 @@ impl<'a> Writer<'a> {
                 Step::Apply(_, operands) => operands.iter().all(|&operand| same[operand]),
             });
         }
+        let suffix = plan.element().promoted().suffix();
         Writer {
             plan,
             lanes: plan.lanes,
-            float: plan.dtype.arithmetic().suffix(),
+            suffix,
+            kind: register(suffix).0,
             word: if plan.wide { "u64" } else { "u32" },
             body: String::new(),
             same,
@@ -65,7 +70,7 @@ impl<'a> Writer<'a> {
     }
 
     /// The register of a step's result for one of the thread's elements.
-    fn value(&self, step: usize, lane: usize) -> String {
+    pub fn value(&self, step: usize, lane: usize) -> String {
         match self.plan.steps[step] {
             Step::Number(index) => format!("%n{index}"),
             _ => format!("%v{}", step * self.lanes + if self.same[step] { 0 } else { lane }),
@@ -77,7 +82,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Whether the last thread may have fewer elements than the others.
-    fn ragged(&self) -> bool {
+    pub fn ragged(&self) -> bool {
         !self.has(|input| matches!(input, Access::Rows(_) | Access::Columns(_)))
     }
 
@@ -146,44 +151,6 @@ impl<'a> Writer<'a> {
                 self.widen(step, index);
             }
         }
-    }
-
-    /// Register of an operand's element as it is stored.
-    fn stored(&self, index: usize, lane: usize) -> String {
-        format!("%x{}", index * self.lanes + lane)
-    }
-
-    /// `%a` is the address of the element at that position.
-    fn address(&mut self, index: usize, position: &str) {
-        let size = self.plan.dtype.size();
-        if self.plan.wide {
-            line!(self.body, "mad.lo.u64 %a, {position}, {size}, %in{index};");
-        } else {
-            line!(self.body, "mad.wide.u32 %a, {position}, {size}, %in{index};");
-        }
-    }
-
-    /// Loads 16 bytes.
-    fn at_once(&mut self, index: usize, position: &str) {
-        self.address(index, position);
-        let registers: Vec<String> = (0..self.lanes).map(|lane| self.stored(index, lane)).collect();
-        if self.plan.dtype.is_half() {
-            line!(self.body, "ld.global.v4.b32 {{%h0, %h1, %h2, %h3}}, [%a];");
-            for (word, pair) in registers.chunks(2).enumerate() {
-                line!(self.body, "mov.b32 {{{}, {}}}, %h{word};", pair[0], pair[1]);
-            }
-        } else {
-            let float = self.float;
-            line!(self.body, "ld.global.v{}.{float} {{{}}}, [%a];", self.lanes, registers.join(", "));
-        }
-    }
-
-    /// Loads an element.
-    fn element(&mut self, index: usize, lane: usize, position: &str) {
-        self.address(index, position);
-        let register = self.stored(index, lane);
-        let kind = if self.plan.dtype.is_half() { "b16" } else { self.float };
-        line!(self.body, "ld.global.{kind} {register}, [%a];");
     }
 
     fn one_by_one(&mut self, index: usize) {
@@ -267,23 +234,10 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Numbers of the elements of an operand.
-    fn widen(&mut self, step: usize, index: usize) {
-        let count = if self.same[step] { 1 } else { self.lanes };
-        for lane in 0..count {
-            let (from, to) = (self.stored(index, lane), self.value(step, lane));
-            match self.plan.dtype {
-                DType::F16 => line!(self.body, "cvt.f32.f16 {to}, {from};"),
-                DType::Bf16 => line!(self.body, "mov.b32 %t0, {{%zero, {from}}};\nmov.b32 {to}, %t0;"),
-                _ => line!(self.body, "mov.{} {to}, {from};", self.float),
-            }
-        }
-    }
-
     fn steps(&mut self) -> Result<()> {
         for (step, row) in self.plan.steps.iter().enumerate() {
             let Step::Apply(function, operands) = row else { continue };
-            let wanted = parameters_of(function, self.float)?;
+            let wanted = parameters_of(function, self.suffix)?;
             if operands.len() > wanted {
                 return Err(Error::Internal(format!(
                     "'{function}' takes {wanted} numbers, not {}",
@@ -295,94 +249,11 @@ impl<'a> Writer<'a> {
                 let arguments: Vec<String> =
                     operands.iter().map(|&operand| self.value(operand, lane)).collect();
                 let (out, serial) = (self.value(step, lane), step * self.lanes + lane);
-                inline(&mut self.body, function, self.float, &out, &arguments, serial)?;
+                inline(&mut self.body, function, self.suffix, &out, &arguments, serial)?;
+                self.wrap(&out);
             }
         }
         Ok(())
-    }
-
-    /// `%y0..`: the results as they are stored.
-    fn rounded(&mut self) {
-        let last = self.plan.steps.len() - 1;
-        if self.plan.dtype.is_half() && self.plan.paired && self.lanes > 1 {
-            let suffix = if self.plan.dtype == DType::F16 { "f16x2" } else { "bf16x2" };
-            for word in 0..self.lanes / 2 {
-                let [low, high] = [2 * word, 2 * word + 1].map(|lane| self.value(last, lane));
-                line!(self.body, "cvt.rn.{suffix}.f32 %h{word}, {high}, {low};");
-                line!(self.body, "mov.b32 {{%y{}, %y{}}}, %h{word};", 2 * word, 2 * word + 1);
-            }
-            return;
-        }
-        for lane in 0..self.lanes {
-            let from = self.value(last, lane);
-            let body = &mut self.body;
-            match self.plan.dtype {
-                DType::F16 => line!(body, "cvt.rn.f16.f32 %y{lane}, {from};"),
-                DType::Bf16 => {
-                    // To nearest even in integers: sm_75 has no instruction for it.
-                    line!(body, "mov.b32 %t0, {from};\nbfe.u32 %t1, %t0, 16, 1;\nadd.u32 %t0, %t0, %t1;");
-                    line!(body, "add.u32 %t0, %t0, 32767;\nsetp.nan.f32 %p0, {from}, {from};");
-                    line!(body, "selp.b32 %t0, 0x7FFF0000, %t0, %p0;\nmov.b32 {{%low, %y{lane}}}, %t0;");
-                }
-                _ => line!(body, "mov.{} %y{lane}, {from};", self.float),
-            }
-        }
-    }
-
-    /// Rounds and stores the results.
-    fn result(&mut self) {
-        self.rounded();
-        let lanes = self.lanes;
-        let size = self.plan.dtype.size();
-        if self.plan.vectors {
-            if self.ragged() {
-                line!(self.body, "@%ragged bra PARTS;");
-            }
-            self.result_address("%base");
-            self.store_vector();
-            line!(self.body, "bra.uni EXIT;");
-            if !self.ragged() {
-                return;
-            }
-            line!(self.body, "PARTS:");
-        }
-        let step = if self.plan.vectors { 1 } else { THREADS as usize };
-        self.result_address("%base");
-        let kind = if self.plan.dtype.is_half() { "b16" } else { self.float };
-        let word = self.word;
-        for lane in 0..lanes {
-            let body = &mut self.body;
-            if lane > 0 {
-                // The difference does not overflow where positions are close to 2^32.
-                line!(
-                    body,
-                    "sub.{word} %e, %n, %base;\nsetp.le.{word} %p0, %e, {};\n@%p0 bra EXIT;",
-                    lane * step
-                );
-            }
-            line!(body, "st.global.{kind} [%a+{}], %y{lane};", lane * step * size);
-        }
-    }
-
-    fn result_address(&mut self, position: &str) {
-        let size = self.plan.dtype.size();
-        if self.plan.wide {
-            line!(self.body, "mad.lo.u64 %a, {position}, {size}, %out;");
-        } else {
-            line!(self.body, "mad.wide.u32 %a, {position}, {size}, %out;");
-        }
-    }
-
-    fn store_vector(&mut self) {
-        let registers: Vec<String> = (0..self.lanes).map(|lane| format!("%y{lane}")).collect();
-        if self.plan.dtype.is_half() {
-            for (word, pair) in registers.chunks(2).enumerate() {
-                line!(self.body, "mov.b32 %h{word}, {{{}, {}}};", pair[0], pair[1]);
-            }
-            line!(self.body, "st.global.v4.b32 [%a], {{%h0, %h1, %h2, %h3}};");
-        } else {
-            line!(self.body, "st.global.v{}.{} [%a], {{{}}};", self.lanes, self.float, registers.join(", "));
-        }
     }
 
     /// The whole entry, and its parameters.
@@ -401,17 +272,19 @@ impl<'a> Writer<'a> {
             }
         }
         for number in 0..self.plan.numbers {
-            head.take(&format!("%n{number}"), self.float);
+            head.take(&format!("%n{number}"), &self.kind.replace('b', "u"));
         }
-        let (word, float, lanes) = (self.word, self.float, self.lanes);
-        let stored = if self.plan.dtype.is_half() { "b16" } else { float };
+        let (word, kind, lanes) = (self.word, self.kind, self.lanes);
         let mut text = format!(".visible .entry {ENTRY}(\n{}\n)\n", head.list.join(",\n"));
         line!(text, ".maxntid {THREADS}, 1, 1\n{{\n.reg .pred %p<2>;\n.reg .pred %ragged;\n.reg .b32 %t<2>;");
         line!(text, ".reg .b32 %h<4>;\n.reg .b16 %zero, %low;\n.reg .b64 %a, %w<2>;");
         line!(text, ".reg .{word} %base, %n, %last, %e, %q, %o;\n.reg .{word} %i<{lanes}>;");
         line!(text, ".reg .{word} %c<{}>;", self.plan.axes);
-        line!(text, ".reg .{stored} %x<{}>;", (self.plan.inputs.len() * lanes).max(1));
-        line!(text, ".reg .{stored} %y<{lanes}>;\n.reg .{float} %v<{}>;", self.plan.steps.len() * lanes);
+        for (index, &dtype) in self.plan.types.iter().enumerate() {
+            line!(text, ".reg .{} %x{index}_<{lanes}>;", held(dtype));
+        }
+        line!(text, ".reg .{} %y<{lanes}>;", held(self.plan.result));
+        line!(text, ".reg .{kind} %v<{}>;", self.plan.steps.len() * lanes);
         text.push_str(&head.loads);
         for index in 0..self.plan.inputs.len() {
             line!(text, "cvta.to.global.u64 %in{index}, %in{index};");
@@ -445,6 +318,7 @@ impl Head {
         self.parameters.push(match kind {
             "f32" => Parameter::F32,
             "f64" => Parameter::F64,
+            "u32" => Parameter::Word32,
             _ => Parameter::Word64,
         });
         place

@@ -18,17 +18,62 @@ fn every_function_has_a_device_function() {
     assert!(parameters_of("relu", "f16").is_err());
 }
 
+/// Functions of whole numbers by how many they take.
+const WHOLES: &[(&str, usize)] = &[
+    ("add", 2),
+    ("sub", 2),
+    ("mul", 2),
+    ("div", 2),
+    ("mod", 2),
+    ("fmod", 2),
+    ("pow", 2),
+    ("max", 2),
+    ("min", 2),
+    ("less", 2),
+    ("lessOrEqual", 2),
+    ("greater", 2),
+    ("greaterOrEqual", 2),
+    ("equal", 2),
+    ("notEqual", 2),
+    ("bitwiseAnd", 2),
+    ("bitwiseOr", 2),
+    ("bitwiseXor", 2),
+    ("prelu", 2),
+    ("bitwiseNot", 1),
+    ("abs", 1),
+    ("neg", 1),
+    ("sign", 1),
+    ("relu", 1),
+    ("clip", 3),
+];
+const UNSIGNED: &[(&str, usize)] = &[("shiftLeft", 2), ("shiftRight", 2), ("where", 3)];
+const NARROW: &[(&str, usize)] = &[("and", 2), ("or", 2), ("xor", 2), ("not", 1)];
+
+fn functions_of(dtype: DType) -> Vec<(&'static str, usize)> {
+    if dtype.is_float() {
+        return FUNCTIONS.iter().map(|function| (function.name, function.operands)).collect();
+    }
+    let lists = match dtype.promoted() {
+        DType::U32 => &[WHOLES, UNSIGNED, NARROW][..],
+        DType::U64 => &[WHOLES, UNSIGNED],
+        _ => &[WHOLES],
+    };
+    lists.concat()
+}
+
+#[test]
+fn every_function_of_whole_numbers_has_device_functions() {
+    for row in crate::DTYPES.iter().filter(|row| !row.dtype.is_float()) {
+        for (name, operands) in functions_of(row.dtype) {
+            let suffix = row.dtype.promoted().suffix();
+            assert_eq!(parameters_of(name, suffix).unwrap(), operands, "{name} {suffix}");
+        }
+    }
+    assert!(parameters_of("where", "i32").is_err() && parameters_of("and", "u64").is_err());
+}
+
 fn plans() -> Vec<Plan<'static>> {
     use Access::{Columns, Rows, Scattered, Single, Whole};
-    let steps: Vec<Step> = (0..3).map(Step::Input).chain([Step::Number(0)]).collect();
-    let mut every = steps.clone();
-    for function in FUNCTIONS {
-        let last = every.len() - 1;
-        every.push(apply(function.name, &[last, 1, 2][..function.operands]));
-    }
-    let short =
-        [steps, vec![apply("mul", &[0, 1]), apply("add", &[4, 2]), apply("clip", &[5, 3, 3])]].concat();
-    let (short, every): (&'static [Step], &'static [Step]) = (short.leak(), every.leak());
     let forms: [(&'static [Access], usize, bool); 6] = [
         (&[Whole, Whole, Whole], 1, true),
         (&[Whole, Single, Whole], 1, true),
@@ -38,25 +83,47 @@ fn plans() -> Vec<Plan<'static>> {
         (&[Whole, Single, Scattered(0b101)], 3, false),
     ];
     let mut plans = Vec::new();
-    for dtype in [DType::F32, DType::F64, DType::F16, DType::Bf16] {
-        for (index, &(inputs, axes, vectors)) in forms.iter().enumerate() {
-            for wide in [false, true] {
-                let steps = if index == 0 && !wide { every } else { short };
-                let lanes = if vectors || !wide { 16 / dtype.size() } else { 1 };
-                plans.push(Plan {
-                    steps,
-                    dtype,
-                    inputs,
-                    numbers: 1,
-                    axes,
-                    lanes,
-                    vectors,
-                    wide,
-                    paired: wide,
-                });
+    for row in crate::DTYPES {
+        let dtype = row.dtype;
+        let steps: Vec<Step> = (0..3).map(Step::Input).chain([Step::Number(0)]).collect();
+        let mut every = steps.clone();
+        for (name, operands) in functions_of(dtype) {
+            let last = every.len() - 1;
+            every.push(apply(name, &[last, 1, 2][..operands]));
+        }
+        let short =
+            [steps, vec![apply("mul", &[0, 1]), apply("add", &[4, 2]), apply("clip", &[5, 3, 3])]].concat();
+        let (short, every): (&'static [Step], &'static [Step]) = (short.leak(), every.leak());
+        let mixed: &'static [DType] = vec![DType::Bool, dtype, dtype].leak();
+        let types: [(&'static [DType], DType); 3] =
+            [(vec![dtype; 3].leak(), dtype), (mixed, dtype), (mixed, DType::Bool)];
+        for (types, result) in types {
+            for (index, &(inputs, axes, vectors)) in forms.iter().enumerate() {
+                for wide in [false, true] {
+                    let lanes = if vectors || !wide { lanes_of(types, result) } else { 1 };
+                    let steps = if index == 0 && !wide { every } else { short };
+                    plans.push(Plan {
+                        steps,
+                        result,
+                        inputs,
+                        types,
+                        numbers: 1,
+                        axes,
+                        lanes,
+                        vectors,
+                        wide,
+                        paired: wide,
+                    });
+                }
             }
         }
     }
+    // Those of bool are one, whichever operands are.
+    let mut bools = 0;
+    plans.retain(|plan| {
+        bools += usize::from(plan.element() == DType::Bool);
+        plan.element() != DType::Bool || bools <= 2 * forms.len()
+    });
     plans
 }
 

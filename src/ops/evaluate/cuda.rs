@@ -5,8 +5,8 @@ use super::layout::{Axis, axes, is_single, is_whole};
 use crate::Result;
 use crate::driver::DevicePtr;
 use crate::dtype::DType;
-use crate::kernels::fused::{Access, Plan, THREADS, generate, length};
-use crate::kernels::{Arg, Launcher, float_arg, linear};
+use crate::kernels::fused::{Access, Plan, THREADS, element_of, generate, lanes_of, length};
+use crate::kernels::{Arg, Launcher, linear, number_arg};
 use crate::ops::operands::divisor;
 
 /// Axes that one launch takes.
@@ -18,26 +18,32 @@ const LONG: usize = 20_000;
 /// Most elements with positions of 32 bits: those of the last block stay below 2^32 too.
 const NARROW: usize = u32::MAX as usize - (1 << 16);
 
-/// Enqueues the expression over operands of those dims, which broadcast to `out_dims`.
+/// An operand or the result: dims, element type, address.
+pub type Array<'a> = (&'a [usize], DType, DevicePtr);
+
+/// Enqueues the expression over operands that broadcast to the result. They share the type that it computes in, but for those
+/// that are bool; so does the result.
 pub fn enqueue(
     launcher: &Launcher,
     expression: &Expression,
-    dtype: DType,
-    operands: &[(&[usize], DevicePtr)],
-    (out_dims, out): (&[usize], DevicePtr),
+    operands: &[Array],
+    (out_dims, result, out): Array,
 ) -> Result<()> {
     if out_dims.contains(&0) {
         return Ok(());
     }
     let dims: Vec<&[usize]> = operands.iter().map(|operand| operand.0).collect();
-    let pointers: Vec<DevicePtr> = operands.iter().map(|operand| operand.1).collect();
-    Pass { launcher, expression, dtype }.launch(&axes(&dims, out_dims), &pointers, out)
+    let types: Vec<DType> = operands.iter().map(|operand| operand.1).collect();
+    let pointers: Vec<DevicePtr> = operands.iter().map(|operand| operand.2).collect();
+    let pass = Pass { launcher, expression, types: &types, result };
+    pass.launch(&axes(&dims, out_dims), &pointers, out)
 }
 
 struct Pass<'a> {
     launcher: &'a Launcher,
     expression: &'a Expression,
-    dtype: DType,
+    types: &'a [DType],
+    result: DType,
 }
 
 impl Pass<'_> {
@@ -48,12 +54,12 @@ impl Pass<'_> {
         }
         let (outer, inner) = (&axes[axes.len() - 1], &axes[..axes.len() - 1]);
         let length: usize = inner.iter().map(|axis| axis.size).product();
-        let bytes = |elements: usize| (elements * self.dtype.size()) as u64;
         for index in 0..outer.size {
-            let steps = inputs.iter().zip(&outer.strides);
-            let inputs: Vec<DevicePtr> =
-                steps.map(|(ptr, stride)| ptr.offset(bytes(index * stride))).collect();
-            self.launch(inner, &inputs, out.offset(bytes(index * length)))?;
+            let steps = inputs.iter().zip(&outer.strides).zip(self.types);
+            let inputs: Vec<DevicePtr> = steps
+                .map(|((ptr, stride), dtype)| ptr.offset((index * stride * dtype.size()) as u64))
+                .collect();
+            self.launch(inner, &inputs, out.offset((index * length * self.result.size()) as u64))?;
         }
         Ok(())
     }
@@ -61,23 +67,27 @@ impl Pass<'_> {
     /// Whether a kernel of several elements a thread would take long to compile.
     fn is_long(&self, lanes: usize) -> Result<bool> {
         let steps = self.expression.steps();
-        Ok(steps.len() > FEW_STEPS && length(steps, self.dtype)? * lanes > LONG)
+        let element = element_of(self.types, self.result);
+        Ok(steps.len() > FEW_STEPS && length(steps, element)? * lanes > LONG)
     }
 
     fn launch_once(&self, axes: &[Axis], inputs: &[DevicePtr], out: DevicePtr) -> Result<()> {
-        let lanes = 16 / self.dtype.size();
+        let lanes = lanes_of(self.types, self.result);
         let n: usize = axes.iter().map(|axis| axis.size).product();
         let indices = 0..inputs.len();
-        let aligned = |index: usize| !is_whole(axes, index) || inputs[index].0.is_multiple_of(16);
+        let fits = |ptr: DevicePtr, dtype: DType| ptr.0.is_multiple_of((lanes * dtype.size()) as u64);
+        let aligned = |index: usize| fits(inputs[index], self.types[index]);
         let long = self.is_long(lanes)?;
-        let vectors = !long && out.0.is_multiple_of(16) && indices.clone().all(aligned);
+        let whole = |index: usize| !is_whole(axes, index) || aligned(index);
+        let vectors = !long && fits(out, self.result) && indices.clone().all(whole);
         let accesses: Vec<Access> =
-            indices.map(|index| access(axes, index, inputs[index], vectors, lanes)).collect();
+            indices.map(|index| access(axes, index, aligned(index), vectors, lanes)).collect();
         let lanes = if long { 1 } else { lanes };
         let plan = Plan {
             steps: self.expression.steps(),
-            dtype: self.dtype,
+            result: self.result,
             inputs: &accesses,
+            types: self.types,
             numbers: self.expression.numbers().len(),
             axes: axes.len(),
             lanes,
@@ -93,14 +103,15 @@ impl Pass<'_> {
             arguments.push(Arg::Ptr(inputs[index]));
             arguments.extend(plan.strided(input).map(|axis| Arg::U64(axes[axis].strides[index] as u64)));
         }
-        arguments.extend(self.expression.numbers().iter().map(|&number| float_arg(self.dtype, number)));
+        let element = plan.element();
+        arguments.extend(self.expression.numbers().iter().map(|&number| number_arg(element, number)));
         let grid = linear(n as u64, THREADS, lanes as u32)?;
         self.launcher.launch_generated(&plan.key(), || generate(&plan), grid, &arguments)
     }
 }
 
-/// How a thread reads an operand; `lanes` is the number of elements in 16 bytes.
-fn access(axes: &[Axis], input: usize, ptr: DevicePtr, vectors: bool, lanes: usize) -> Access {
+/// How a thread reads an operand; `lanes` is the number of its elements, `aligned` whether so many may be read at once.
+fn access(axes: &[Axis], input: usize, aligned: bool, vectors: bool, lanes: usize) -> Access {
     if is_whole(axes, input) {
         return Access::Whole;
     }
@@ -113,7 +124,7 @@ fn access(axes: &[Axis], input: usize, ptr: DevicePtr, vectors: bool, lanes: usi
     if rows_whole && mask & 1 == 0 {
         return Access::Columns(mask);
     }
-    let aligned = ptr.0.is_multiple_of(16) && strides().skip(1).all(|stride| stride.is_multiple_of(lanes));
+    let aligned = aligned && strides().skip(1).all(|stride| stride.is_multiple_of(lanes));
     if rows_whole && aligned { Access::Rows(mask) } else { Access::Scattered(mask) }
 }
 
@@ -124,7 +135,7 @@ mod tests {
     fn of(dims: &[&[usize]], out: &[usize], ptr: u64) -> Vec<Access> {
         let axes = axes(dims, out);
         let vectors = ptr.is_multiple_of(16);
-        (0..dims.len()).map(|index| access(&axes, index, DevicePtr(ptr), vectors, 4)).collect()
+        (0..dims.len()).map(|index| access(&axes, index, vectors, vectors, 4)).collect()
     }
 
     #[test]

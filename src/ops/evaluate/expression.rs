@@ -29,6 +29,14 @@ pub struct Expression {
 }
 
 impl Expression {
+    /// One device function of operands, then of numbers.
+    pub fn of_function(function: &'static str, operands: usize, numbers: &[f64]) -> Expression {
+        let mut steps: Vec<Step> = (0..operands).map(Step::Input).collect();
+        steps.extend((0..numbers.len()).map(Step::Number));
+        steps.push(Step::Apply(function, (0..steps.len()).collect()));
+        Expression { steps, numbers: numbers.to_vec() }
+    }
+
     /// The steps.
     pub fn steps(&self) -> &[Step] {
         &self.steps

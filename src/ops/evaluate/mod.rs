@@ -20,7 +20,7 @@ use super::{Attrs, Call, FLOATS};
 use crate::kernels::Launcher;
 use crate::shape::broadcast;
 use crate::tensor::{DeviceView, HostView, HostViewMut};
-use crate::{Result, invalid, mismatch};
+use crate::{DType, Result, invalid, mismatch};
 
 const EXPRESSION: Attribute = attribute(
     "expression",
@@ -110,10 +110,25 @@ pub(super) fn enqueue(
     inputs: &[Option<DeviceView>],
     outputs: &[DeviceView],
 ) -> Result<()> {
-    let operand = |index| Ok((call.input(index).dims.as_slice(), device_operand(call, inputs, index)?));
-    let operands: Vec<_> = (0..inputs.len()).map(operand).collect::<Result<_>>()?;
-    let out = (call.output().dims.as_slice(), outputs[0].ptr);
-    cuda::enqueue(launcher, expression, call.dtype(), &operands, out)
+    let types: Vec<DType> = (0..inputs.len()).map(|index| call.input(index).dtype).collect();
+    enqueue_as(call, (&types, call.output().dtype), expression, launcher, inputs, outputs)
+}
+
+/// The same with elements taken as those of other types.
+pub(super) fn enqueue_as(
+    call: &Call,
+    (types, result): (&[DType], DType),
+    expression: &Expression,
+    launcher: &Launcher,
+    inputs: &[Option<DeviceView>],
+    outputs: &[DeviceView],
+) -> Result<()> {
+    let operand = |(index, &dtype): (usize, &DType)| {
+        Ok((call.input(index).dims.as_slice(), dtype, device_operand(call, inputs, index)?))
+    };
+    let operands: Vec<_> = types.iter().enumerate().map(operand).collect::<Result<_>>()?;
+    let out = (call.output().dims.as_slice(), result, outputs[0].ptr);
+    cuda::enqueue(launcher, expression, &operands, out)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Ops that move elements and compute nothing: transpose, slice, split, concat, pad and those by index.
 
-mod cpu;
+pub(super) mod cpu;
 mod cuda;
 mod elements;
 mod gather;
