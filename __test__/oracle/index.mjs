@@ -7,6 +7,7 @@ import { matmul } from './matmul.mjs';
 import { median } from './median.mjs';
 import { batchNorm, groupNorm, layerNorm, logSoftmax, rmsNorm, softmax } from './normalize.mjs';
 import { averagePool, globalAveragePool, globalMaxPool, maxPool } from './pool.mjs';
+import * as recurrent from './recurrent.mjs';
 import { indexReductions, reductions } from './reduce.mjs';
 
 /**
@@ -38,6 +39,7 @@ export const oracle = {
   cast,
   evaluate,
   ...layout,
+  ...recurrent,
   resize,
   ...reductions,
   ...indexReductions,

@@ -1,6 +1,6 @@
 //! A call: an op, its operands' types and dims and its attributes, checked as a whole before any work.
 
-use super::spec::{Meta, OpSpec};
+use super::spec::{Meta, OpSpec, Operand};
 use super::{Attrs, Precision, Raw, find, halves, indices};
 use crate::kernels::Launcher;
 use crate::tensor::Tensor;
@@ -45,17 +45,18 @@ impl Call {
         &self.outputs[0]
     }
 
-    /// Element type that the call computes in: that of its first operand.
+    /// Element type that the call computes in: that of its first operand without types of its own.
     pub fn dtype(&self) -> DType {
-        self.input(0).dtype
+        let shares = |operand: &Operand| operand.dtypes.is_empty();
+        self.input(self.spec.operands.iter().position(shares).unwrap_or(0)).dtype
     }
 
-    /// Whether the values of that operand are checked while the host has them: whether it holds indices.
+    /// Whether the values of that operand are checked while the host has them: whether it holds indices or lengths.
     pub fn is_checked(&self, index: usize) -> bool {
-        self.spec.operands.get(index).is_some_and(|operand| !operand.dtypes.is_empty())
+        self.spec.operands.get(index).is_some_and(|operand| operand.range.is_some())
     }
 
-    /// An error for an index out of range in an operand on the host. What lies on a GPU is not looked at.
+    /// An error for an index or a length out of range in an operand on the host. What lies on a GPU is not looked at.
     pub fn check_values(&self, inputs: &[Option<Tensor>]) -> Result<()> {
         indices::check(self, inputs)
     }
