@@ -983,6 +983,80 @@ export function groupNorm<A extends Operand>(x: A, options: CallOptions & {
     epsilon?: number;
   }): Promise<Result<A>>;
 
+/** A long short-term memory over x with weights w [directions, 4 hidden, inputs], r [directions, 4 hidden, hidden], bias [directions, 8 hidden] and peepholes [directions, 3 hidden], gates in the order i, o, f, c: all steps' hidden states, the last hidden state and the last cell state (ONNX LSTM). */
+export function lstm<A extends Operand, B extends Operand, C extends Operand>(x: A, w: B, r: C, options?: CallOptions & {
+    /** Optional operand. */
+    bias?: Operand;
+    /** Optional operand. */
+    sequenceLens?: IndexOperand;
+    /** Optional operand. */
+    initialH?: Operand;
+    /** Optional operand. */
+    initialC?: Operand;
+    /** Optional operand. */
+    peepholes?: Operand;
+    /** Which way the steps are taken; 'bidirectional' takes both, with weights for each. Default 'forward'. */
+    direction?: 'forward' | 'reverse' | 'bidirectional';
+    /** 0: x is [steps, batch, inputs], y [steps, directions, batch, hidden] and states [directions, batch, hidden]. 1: x is [batch, steps, inputs], y [batch, steps, directions, hidden] and states [batch, directions, hidden]. Default 0. */
+    layout?: number;
+    /** Functions of the gates for each direction: f, g and h of lstm (sigmoid, tanh, tanh when left out), f and g of gru (sigmoid, tanh), f of rnn (tanh). */
+    activations?: readonly ('sigmoid' | 'tanh' | 'relu' | 'affine' | 'leakyRelu' | 'thresholdedRelu' | 'scaledTanh' | 'hardSigmoid' | 'elu' | 'softsign' | 'softplus')[];
+    /** First parameters of those functions that take some, in order: affine (1 when left out), leakyRelu (0.01), thresholdedRelu (1), scaledTanh (1), hardSigmoid (0.2), elu (1). */
+    activationAlpha?: readonly number[];
+    /** Second parameters, in order: affine (0 when left out), scaledTanh (1), hardSigmoid (0.5). */
+    activationBeta?: readonly number[];
+    /** What goes into the functions is kept from -clip to clip. */
+    clip?: number;
+    /** Whether the forget gate is one less the input gate. Default false. */
+    inputForget?: boolean;
+  }): Promise<[y: Result<A | B | C>, yH: Result<A | B | C>, yC: Result<A | B | C>]>;
+
+/** A gated recurrent unit over x with weights w [directions, 3 hidden, inputs], r [directions, 3 hidden, hidden] and bias [directions, 6 hidden], gates in the order z, r, h: all steps' hidden states and the last one (ONNX GRU). */
+export function gru<A extends Operand, B extends Operand, C extends Operand>(x: A, w: B, r: C, options?: CallOptions & {
+    /** Optional operand. */
+    bias?: Operand;
+    /** Optional operand. */
+    sequenceLens?: IndexOperand;
+    /** Optional operand. */
+    initialH?: Operand;
+    /** Which way the steps are taken; 'bidirectional' takes both, with weights for each. Default 'forward'. */
+    direction?: 'forward' | 'reverse' | 'bidirectional';
+    /** 0: x is [steps, batch, inputs], y [steps, directions, batch, hidden] and states [directions, batch, hidden]. 1: x is [batch, steps, inputs], y [batch, steps, directions, hidden] and states [batch, directions, hidden]. Default 0. */
+    layout?: number;
+    /** Functions of the gates for each direction: f, g and h of lstm (sigmoid, tanh, tanh when left out), f and g of gru (sigmoid, tanh), f of rnn (tanh). */
+    activations?: readonly ('sigmoid' | 'tanh' | 'relu' | 'affine' | 'leakyRelu' | 'thresholdedRelu' | 'scaledTanh' | 'hardSigmoid' | 'elu' | 'softsign' | 'softplus')[];
+    /** First parameters of those functions that take some, in order: affine (1 when left out), leakyRelu (0.01), thresholdedRelu (1), scaledTanh (1), hardSigmoid (0.2), elu (1). */
+    activationAlpha?: readonly number[];
+    /** Second parameters, in order: affine (0 when left out), scaledTanh (1), hardSigmoid (0.5). */
+    activationBeta?: readonly number[];
+    /** What goes into the functions is kept from -clip to clip. */
+    clip?: number;
+    /** Whether the reset gate is applied to the product by r instead of the state before it. Default false. */
+    linearBeforeReset?: boolean;
+  }): Promise<[y: Result<A | B | C>, yH: Result<A | B | C>]>;
+
+/** A simple recurrent layer over x with weights w [directions, hidden, inputs], r [directions, hidden, hidden] and bias [directions, 2 hidden]: all steps' hidden states and the last one (ONNX RNN). */
+export function rnn<A extends Operand, B extends Operand, C extends Operand>(x: A, w: B, r: C, options?: CallOptions & {
+    /** Optional operand. */
+    bias?: Operand;
+    /** Optional operand. */
+    sequenceLens?: IndexOperand;
+    /** Optional operand. */
+    initialH?: Operand;
+    /** Which way the steps are taken; 'bidirectional' takes both, with weights for each. Default 'forward'. */
+    direction?: 'forward' | 'reverse' | 'bidirectional';
+    /** 0: x is [steps, batch, inputs], y [steps, directions, batch, hidden] and states [directions, batch, hidden]. 1: x is [batch, steps, inputs], y [batch, steps, directions, hidden] and states [batch, directions, hidden]. Default 0. */
+    layout?: number;
+    /** Functions of the gates for each direction: f, g and h of lstm (sigmoid, tanh, tanh when left out), f and g of gru (sigmoid, tanh), f of rnn (tanh). */
+    activations?: readonly ('sigmoid' | 'tanh' | 'relu' | 'affine' | 'leakyRelu' | 'thresholdedRelu' | 'scaledTanh' | 'hardSigmoid' | 'elu' | 'softsign' | 'softplus')[];
+    /** First parameters of those functions that take some, in order: affine (1 when left out), leakyRelu (0.01), thresholdedRelu (1), scaledTanh (1), hardSigmoid (0.2), elu (1). */
+    activationAlpha?: readonly number[];
+    /** Second parameters, in order: affine (0 when left out), scaledTanh (1), hardSigmoid (0.5). */
+    activationBeta?: readonly number[];
+    /** What goes into the functions is kept from -clip to clip. */
+    clip?: number;
+  }): Promise<[y: Result<A | B | C>, yH: Result<A | B | C>]>;
+
 /** Sum over axes; 0 over none (ONNX ReduceSum). */
 export function reduceSum<A extends Operand>(x: A, options?: CallOptions & {
     /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */

@@ -255,6 +255,10 @@ export interface OpRow {
   givesList: boolean
   /** Element type of the result where it is always the same. */
   resultType?: string
+  /** The results of a list that always holds the same ones. */
+  results: Array<ResultRow>
+  /** Options that ask for more results than one. */
+  moreBy: Array<string>
   /** Accuracy level. */
   tolerance: string
   /** What it computes. */
@@ -288,6 +292,14 @@ export interface PortRow {
 
 /** The device that a name stands for now, 'cpu' or 'cuda:N'. */
 export declare function resolveDevice(device: string): string
+
+/** One of several results of an op. */
+export interface ResultRow {
+  /** Its name. */
+  name: string
+  /** Its element type; the op's where there is none. */
+  dtype?: string
+}
 
 /** Sets the limit in bytes on a GPU's tensors and intermediate values; 0 lifts it. */
 export declare function setMemoryLimit(device: string, bytes: number): void

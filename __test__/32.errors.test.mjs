@@ -10,6 +10,9 @@ const { Tensor } = w;
 const f32 = (n) => new Float32Array(n);
 const tensor = (dims, type = 'float32') => new Tensor(type, type === 'float64' ? new Float64Array(dims.reduce((a, b) => a * b, 1)) : f32(dims.reduce((a, b) => a * b, 1)), dims);
 
+/** A call of lstm over [3, 2, 4] with 5 hidden units. */
+const lstm = (options, w_ = [1, 20, 4], r = [1, 20, 5]) => w.lstm(tensor([3, 2, 4]), tensor(w_), tensor(r), { device, ...options });
+
 test(`the test device ${device} is there`, requireDevice);
 
 /** [name, call, codes, what the message holds...] */
@@ -50,6 +53,19 @@ const rows = [
   ['a number in a list', () => w.concat([f32(2), 5], { device, axis: 0 }), 'INVALID_ARGUMENT', 'concat', 'inputs', '5'],
   ['two element types in a list', () => w.concat([f32(2), new Float64Array(2)], { device, axis: 0 }), 'INVALID_ARGUMENT', 'float32', 'float64'],
   ['indices that are floats', () => w.gather(f32(2), f32(1), { device }), 'UNSUPPORTED_DTYPE', 'gather', 'indices', 'float32', 'int64'],
+
+  ['weights for one direction where there are two', () => lstm({ direction: 'bidirectional' }), 'SHAPE_MISMATCH', 'lstm', 'w', '[2, 20, 4]'],
+  ['weights of another width', () => lstm({}, [1, 20, 3]), 'SHAPE_MISMATCH', 'lstm', 'w', '[1, 20, 4]'],
+  ['weights without a direction', () => lstm({}, [20, 4]), 'SHAPE_MISMATCH', 'lstm', 'w', 'rank 3'],
+  ['a state of other dims', () => lstm({ initialC: tensor([2, 1, 5]) }), 'SHAPE_MISMATCH', 'lstm', 'initialC', '[1, 2, 5]'],
+  ['lengths beyond the steps', () => lstm({ sequenceLens: new Tensor('int32', new Int32Array([3, 4]), [2]) }), 'OUT_OF_RANGE', 'lstm', 'sequenceLens', '0 to 3', '4'],
+  ['lengths that are floats', () => lstm({ sequenceLens: tensor([2]) }), 'UNSUPPORTED_DTYPE', 'lstm', 'sequenceLens', 'int32'],
+  ['too few gate functions', () => lstm({ activations: ['tanh'] }), 'INVALID_ARGUMENT', 'lstm', 'activations', '3'],
+  ['an unknown gate function', () => lstm({ activations: ['tanh', 'tanh', 'cosine'] }), 'INVALID_ARGUMENT', 'lstm', 'activations', 'cosine'],
+  ['gate functions that are no list', () => lstm({ activations: 'tanh' }), 'INVALID_ARGUMENT', 'lstm', 'activations', 'list'],
+  ['parameters that no gate function takes', () => lstm({ activationAlpha: [1] }), 'INVALID_ARGUMENT', 'lstm', 'activationAlpha'],
+  ['a clip below 0', () => lstm({ clip: -1 }), 'INVALID_ARGUMENT', 'lstm', 'clip', '-1'],
+  ['a layout that is none', () => lstm({ layout: 2 }), 'INVALID_ARGUMENT', 'lstm', 'layout', '2'],
 
   ['an unknown option', () => w.relu(f32(2), { device, colour: 1 }), 'INVALID_ARGUMENT', 'relu', 'colour'],
   ['a misspelt option', () => w.conv2d(tensor([1, 1, 3, 3]), tensor([1, 1, 2, 2]), { device, stride: [1, 1] }), 'INVALID_ARGUMENT', 'conv2d', 'stride', 'strides'],

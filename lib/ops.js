@@ -187,7 +187,7 @@ async function call(row, args) {
   // Bits in, bits out.
   const bits = values.some((value, index) => value instanceof Uint16Array && inputs[index]?.dtype === 'float16');
   const results = outputs.map((output) => (tensors ? wrapOutput(output) : viewOf(output, bits)));
-  return row.givesList ? results : results[0];
+  return row.givesList || results.length > 1 ? results : results[0];
 }
 
 /**

@@ -17,15 +17,17 @@ const write = (name, text) => writeFileSync(join(root, name), text);
 /** @param {import('../native.js').AttributeRow} attribute */
 function attributeLines({ name, kind, defaultValue, required, doc }) {
   const note = defaultValue === undefined ? '' : ` Default ${defaultValue}.`;
-  const type = { 'number[]': 'readonly number[]', DataType: 'T' }[kind] ?? kind;
+  const type = kind === 'DataType' ? 'T' : kind.endsWith('[]') ? `readonly ${kind}` : kind;
   return `    /** ${doc}${note} */\n    ${name}${required ? '' : '?'}: ${type};\n`;
 }
+
+const INDICES = ['int64', 'int32'];
 
 /** What an operand may be. @param {OpRow} row @param {import('../native.js').OperandRow} operand */
 function operandOf({ dtypes }, operand) {
   const own = operand.dtypes.length > 0 ? operand.dtypes : dtypes;
   if (own.every((type) => type === 'bool')) return 'BoolOperand';
-  if (operand.dtypes.length > 0) return 'IndexOperand';
+  if (operand.dtypes.length > 0) return operand.dtypes.every((name) => INDICES.includes(name)) ? 'IndexOperand' : 'TypedArray | Tensor';
   if (!dtypes.includes('float32')) return 'WholeOperand';
   if (dtypes.includes('int32')) return 'TypedArray | Tensor';
   return dtypes.includes('float16') ? 'Operand' : 'WideOperand';
@@ -63,7 +65,8 @@ function declaration(row) {
   const given = letters.filter(({ own }) => !own).map(({ letter }) => letter).join(' | ');
   const type = typed ? 'T' : row.resultType && `'${row.resultType}'`;
   const one = type ? `TypedResult<${given}, ${type}>` : `Result<${given}>`;
-  const result = row.givesList ? `${one}[]` : one;
+  const results = row.results.map(({ name, dtype }) => `${name}: ${dtype ? `TypedResult<${given}, '${dtype}'>` : one}`);
+  const result = row.results.length > 0 ? `[${results.join(', ')}]` : row.givesList ? `${one}[]` : one;
   return `/** ${row.doc} */\nexport function ${row.name}<${types}>(${parameters}, options${mark}: ${body}): Promise<${result}>;\n`;
 }
 
@@ -100,6 +103,7 @@ function opSection(row) {
   lines.push(`Element types: ${row.dtypes.join(', ')}. Accuracy level: ${row.tolerance}.`);
   for (const { name, dtypes } of row.operands.filter((operand) => operand.dtypes.length > 0)) lines.push(`Of \`${name}\`: ${dtypes.join(', ')}.`);
   if (optional.length > 0) lines.push(`Optional operands: ${optional.join(', ')}.`);
+  if (row.results.length > 0) lines.push(`Results: ${row.results.map(({ name }) => `\`${name}\``).join(', ')}.`);
   for (const { name, doc } of texts) lines.push(`\n\`${name}\`: ${doc}`);
   if (optionsOf(row).length > 0) {
     lines.push('\n| option | type | default | meaning |\n| --- | --- | --- | --- |');

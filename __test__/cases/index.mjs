@@ -7,6 +7,7 @@ import { cases as matmul } from './matmul.mjs';
 import { cases as median } from './median.mjs';
 import { cases as normalize } from './normalize.mjs';
 import { cases as pool } from './pool.mjs';
+import { cases as recurrent } from './recurrent.mjs';
 import { cases as resize, levels as resizeLevels } from './resize.mjs';
 import { cases as types, levels as typeLevels } from './types.mjs';
 import { cases as reduce, levels as reduceLevels } from './reduce.mjs';
@@ -18,7 +19,7 @@ import { cases as reduce, levels as reduceLevels } from './reduce.mjs';
  * options whose oracle is theirs.
  * `named` holds operands given as options; fills are those of helpers/random.mjs.
  */
-export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...types, ...evaluate, ...cast, ...layout, ...resize, ...normalize, ...reduce, ...median];
+export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...types, ...evaluate, ...cast, ...layout, ...resize, ...normalize, ...recurrent, ...reduce, ...median];
 
 /** Tolerance level of each op. Loosening one needs a sentence here saying why. */
 export const levelOf = {
@@ -41,6 +42,9 @@ export const levelOf = {
   batchNorm: 'normalized',
   rmsNorm: 'normalized',
   groupNorm: 'normalized',
+  lstm: 'normalized',
+  gru: 'normalized',
+  rnn: 'normalized',
   ...reduceLevels,
   median: 'rounded',
   relu: 'exact',

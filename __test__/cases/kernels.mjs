@@ -4,6 +4,7 @@ import { types } from './cast.mjs';
 import { convolutions, shared } from './conv-tensor-cores.mjs';
 import { halves as halfConvolutions } from './conv-halves.mjs';
 import { binaryOps, unaryOps } from './elementwise.mjs';
+import { layer } from './recurrent.mjs';
 import { cases } from './tensor-cores.mjs';
 
 const row = (op, name, shapes, options = {}, extra = {}) => ({
@@ -129,8 +130,13 @@ const windows = [
   transposed('few outputs, long sums', [1, 128, 6, 6], [128, 33, 3, 3]),
 ];
 
+const recurrent = [
+  ...['lstm', 'gru', 'rnn'].map((op) => layer(op, 'kernels', [2, 2, 3, 4], {}, { with: ['bias'] })),
+  layer('gru', 'kernels, linearBeforeReset', [2, 2, 3, 4], { linearBeforeReset: true }, { with: ['bias'] }),
+];
+
 /** On a card with several multiprocessors. */
-export const several = [...elementwise, ...cast, ...layout, ...resizes, ...pool, ...rows, ...reductions, ...args, ...median, ...skinny, ...windows];
+export const several = [...recurrent, ...elementwise, ...cast, ...layout, ...resizes, ...pool, ...rows, ...reductions, ...args, ...median, ...skinny, ...windows];
 
 /** Products of halves by each tile and transpose of compute capability 9.0, and sums that leave its tensor cores. */
 const halves = ['float16', 'bfloat16'];

@@ -62,8 +62,9 @@ function shapes({ op, names }, inputs, named) {
   return [...inputs.map((o) => o.dims), ...optional.map((row) => named[row.name]?.dims)];
 }
 
-/** The element type of a case's results. */
-const typeOfResult = ({ op, options }, dtype) => options.to ?? options.outputType ?? rowOf(op).resultType ?? dtype;
+/** The element type of a case's result. */
+const typeOfResult = ({ op, options }, dtype, index = 0) =>
+  options.to ?? options.outputType ?? rowOf(op).resultType ?? rowOf(op).results[index]?.dtype ?? dtype;
 
 /** What an array of results may be: numbers of 16 bits are bits, or numbers where the engine has an array for them. */
 function isArrayOf(dtype, result, bitsGiven) {
@@ -77,9 +78,9 @@ async function runArrays(testCase, dtype, { inputs, named }) {
   if (formats[dtype].bits || dtype === 'bool') options.type = dtype;
   if (!testCase.noDims) options.dims = shapes(testCase, inputs, named);
   const results = await warpwright[testCase.op](...argumentsOf(testCase, inputs.map((o) => o.view)), options);
-  return [results].flat().map((result) => {
+  return [results].flat().map((result, index) => {
     const problems = [];
-    if (!isArrayOf(typeOfResult(testCase, dtype), result, dtype === 'float16')) problems.push(`gives a ${result?.constructor?.name}`);
+    if (!isArrayOf(typeOfResult(testCase, dtype, index), result, dtype === 'float16')) problems.push(`gives a ${result?.constructor?.name}`);
     if (inputs.some((o) => o.whole.buffer === result.buffer && result.length > 0)) problems.push('gives the memory of an input');
     return { data: result, problems };
   });
@@ -90,8 +91,8 @@ async function runTensors(testCase, dtype, { inputs, named }) {
   const wrap = (o) => new warpwright.Tensor(o.dtype, o.view, o.dims);
   const options = { ...testCase.options, ...mapValues(named, wrap), device };
   const results = await warpwright[testCase.op](...argumentsOf(testCase, inputs.map(wrap)), options);
-  const type = typeOfResult(testCase, dtype);
-  return [results].flat().map((result) => ({ data: result.data, dims: result.dims, problems: describe(result, type, 'cpu') }));
+  const check = (result, index) => describe(result, typeOfResult(testCase, dtype, index), 'cpu');
+  return [results].flat().map((result, index) => ({ data: result.data, dims: result.dims, problems: check(result, index) }));
 }
 
 /** GPU tensors in, GPU tensor out, read back at the end. */
@@ -108,8 +109,8 @@ async function runResident(testCase, dtype, { inputs, named }) {
   for (const [name, value] of Object.entries(named)) options[name] = await move(value);
   const results = [await warpwright[testCase.op](...argumentsOf(testCase, operands), options)].flat();
   const read = [];
-  for (const result of results) {
-    const problems = describe(result, typeOfResult(testCase, dtype), location);
+  for (const [index, result] of results.entries()) {
+    const problems = describe(result, typeOfResult(testCase, dtype, index), location);
     read.push({ data: await result.getData(), dims: result.dims, problems });
   }
   for (const tensor of [...moved, ...results]) tensor.dispose();
@@ -144,9 +145,9 @@ async function runForm(form, testCase, level, dtype) {
     return [`failed: ${error?.code ?? ''} ${error?.message ?? error}`];
   }
   const problems = results.length === wanted.length ? [] : [`gives ${results.length} results, expected ${wanted.length}`];
-  const type = typeOfResult(testCase, dtype);
   results.slice(0, wanted.length).forEach((got, index) => {
     const want = wanted[index];
+    const type = typeOfResult(testCase, dtype, index);
     problems.push(...got.problems);
     if (got.dims && String(got.dims) !== String(want.dims)) {
       problems.push(`has dims [${got.dims}], expected [${want.dims}]`);

@@ -37,6 +37,15 @@ pub struct AttributeRow {
     pub doc: String,
 }
 
+/// One of several results of an op.
+#[napi(object)]
+pub struct ResultRow {
+    /// Its name.
+    pub name: String,
+    /// Its element type; the op's where there is none.
+    pub dtype: Option<String>,
+}
+
 /// One op of the op table.
 #[napi(object)]
 pub struct OpRow {
@@ -52,6 +61,10 @@ pub struct OpRow {
     pub gives_list: bool,
     /// Element type of the result where it is always the same.
     pub result_type: Option<String>,
+    /// The results of a list that always holds the same ones.
+    pub results: Vec<ResultRow>,
+    /// Options that ask for more results than one.
+    pub more_by: Vec<String>,
     /// Accuracy level.
     pub tolerance: String,
     /// What it computes.
@@ -67,6 +80,10 @@ fn kind_text(kind: Kind) -> (String, Option<String>, bool) {
         Kind::Choice(words) => {
             let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
             (quoted.join(" | "), Some(quoted[0].clone()), false)
+        }
+        Kind::Words(words) => {
+            let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+            (format!("({})[]", quoted.join(" | ")), None, false)
         }
         Kind::Text => ("string".into(), None, true),
         Kind::Names => ("string[]".into(), None, true),
@@ -84,6 +101,15 @@ fn number_text(value: f64) -> String {
 
 fn names(dtypes: &[DType]) -> Vec<String> {
     dtypes.iter().map(|dtype| dtype.name().into()).collect()
+}
+
+fn results(results: Results) -> Vec<ResultRow> {
+    let Results::These(outputs) = results else { return Vec::new() };
+    let row = |output: &ops::Output| ResultRow {
+        name: output.name.into(),
+        dtype: output.dtype.map(|dtype| dtype.name().into()),
+    };
+    outputs.iter().map(row).collect()
 }
 
 /// The op table.
@@ -118,10 +144,15 @@ pub fn op_table() -> Vec<OpRow> {
                 })
                 .collect(),
             dtypes: names(spec.dtypes),
-            gives_list: spec.results == Results::List,
+            gives_list: matches!(spec.results, Results::List | Results::These(_)),
             result_type: match spec.results {
                 Results::Of(dtype) => Some(dtype.name().into()),
                 _ => None,
+            },
+            results: results(spec.results),
+            more_by: match spec.results {
+                Results::OneAnd(options) => options.iter().map(|name| name.to_string()).collect(),
+                _ => Vec::new(),
             },
             tolerance: spec.tolerance.name().into(),
             doc: spec.doc.into(),

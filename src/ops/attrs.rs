@@ -228,6 +228,18 @@ fn check(op: &str, attribute: &Attribute, given: Option<&Raw>) -> Result<Option<
         (Kind::Float(_), Some(other)) => return invalid!("{op}: '{name}' must be a number, got {other}"),
         (Kind::Choice(words), None) => Value::Choice(words[0]),
         (Kind::Choice(words), Some(given)) => Value::Choice(word(op, name, words, given)?),
+        (Kind::Words(_), None) => return Ok(None),
+        // An empty list holds no strings for its caller to be told by.
+        (Kind::Words(_), Some(Raw::List(values))) if values.is_empty() => Value::Names(Vec::new()),
+        (Kind::Words(words), Some(Raw::Names(names))) => {
+            for given in names {
+                word(op, name, words, &Raw::Text(given.clone()))?;
+            }
+            Value::Names(names.clone())
+        }
+        (Kind::Words(_), Some(other)) => {
+            return invalid!("{op}: '{name}' must be a list of strings, got {other}");
+        }
         (Kind::Text, Some(Raw::Text(text))) => Value::Text(text.clone()),
         (Kind::Text, Some(other)) => return invalid!("{op}: '{name}' must be a string, got {other}"),
         (Kind::Names, Some(Raw::Names(names))) => Value::Names(names.clone()),

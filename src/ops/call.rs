@@ -1,6 +1,6 @@
 //! A call: an op, its operands' types and dims and its attributes, checked as a whole before any work.
 
-use super::spec::{INDICES, Meta, OpSpec, Operand};
+use super::spec::{Meta, OpSpec, Operand};
 use super::{Attrs, Precision, Raw, find, halves, indices};
 use crate::kernels::Launcher;
 use crate::tensor::Tensor;
@@ -51,12 +51,12 @@ impl Call {
         self.input(self.spec.operands.iter().position(shares).unwrap_or(0)).dtype
     }
 
-    /// Whether the values of that operand are checked while the host has them: whether it holds indices.
+    /// Whether the values of that operand are checked while the host has them: whether it holds indices or lengths.
     pub fn is_checked(&self, index: usize) -> bool {
-        self.spec.operands.get(index).is_some_and(|operand| operand.dtypes == INDICES)
+        self.spec.operands.get(index).is_some_and(|operand| operand.range.is_some())
     }
 
-    /// An error for an index out of range in an operand on the host. What lies on a GPU is not looked at.
+    /// An error for an index or a length out of range in an operand on the host. What lies on a GPU is not looked at.
     pub fn check_values(&self, inputs: &[Option<Tensor>]) -> Result<()> {
         indices::check(self, inputs)
     }

@@ -110,6 +110,31 @@ pub fn run_widened(
     cast::launch(launcher, (ptr, DType::F32), (output.ptr, output.dtype), size_of(output.dims))
 }
 
+/// The same for a form with several results.
+pub fn run_all_widened(
+    launcher: &Launcher,
+    inputs: &[Option<DeviceView>],
+    outputs: &[DeviceView],
+    form: impl FnOnce(&[Option<DeviceView>], &[DeviceView]) -> Result<()>,
+) -> Result<()> {
+    let Some((last, others)) = outputs.split_last() else { return form(inputs, outputs) };
+    if !outputs.iter().any(|output| output.dtype.is_half()) {
+        return run_widened(launcher, inputs, last, |inputs, _| form(inputs, outputs));
+    }
+    let mut scratch = Vec::new();
+    let wide = |view: &DeviceView<'_>, scratch: &mut Vec<DeviceBuffer>| room(launcher, view, scratch);
+    let ptrs = others.iter().map(|view| wide(view, &mut scratch)).collect::<Result<Vec<_>>>()?;
+    run_widened(launcher, inputs, last, |inputs, last| {
+        let views =
+            others.iter().zip(&ptrs).map(|(view, &ptr)| DeviceView { ptr, dtype: DType::F32, ..*view });
+        form(inputs, &views.chain([*last]).collect::<Vec<_>>())
+    })?;
+    for (view, &ptr) in others.iter().zip(&ptrs) {
+        cast::launch(launcher, (ptr, DType::F32), (view.ptr, view.dtype), size_of(view.dims))?;
+    }
+    Ok(())
+}
+
 fn room(launcher: &Launcher, view: &DeviceView, scratch: &mut Vec<DeviceBuffer>) -> Result<DevicePtr> {
     let memory = launcher.scratch(size_of(view.dims) * DType::F32.size())?;
     let ptr = memory.ptr();

@@ -28,6 +28,7 @@ mod operands;
 mod planes;
 pub mod pool;
 mod precision;
+pub mod recurrent;
 pub mod reduce;
 pub mod resize;
 pub mod rms_norm;
@@ -93,6 +94,7 @@ const FAMILIES: &[&[OpSpec]] = &[
     norm::OPS,
     rms_norm::OPS,
     group_norm::OPS,
+    recurrent::OPS,
     reduce::OPS,
     arg::OPS,
     median::OPS,

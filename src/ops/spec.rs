@@ -41,11 +41,26 @@ pub struct Operand {
     pub named: bool,
     /// Element types of its own; where there are none it shares the op's type.
     pub dtypes: &'static [DType],
+    /// Where its whole numbers must lie, for those that are looked at where the host has them.
+    pub range: Option<RangeRule>,
 }
+
+/// Where whole numbers of an operand must lie.
+pub struct Range {
+    /// The least.
+    pub low: i64,
+    /// The largest.
+    pub high: i64,
+    /// What they belong to, for the message.
+    pub of: String,
+}
+
+/// Gives that range for a call.
+pub type RangeRule = fn(&Call) -> Result<Range>;
 
 /// A positional operand.
 pub const fn required(name: &'static str) -> Operand {
-    Operand { name, required: true, list: false, named: false, dtypes: &[] }
+    Operand { name, required: true, list: false, named: false, dtypes: &[], range: None }
 }
 
 /// An operand given as an option.
@@ -73,7 +88,7 @@ pub const fn condition(name: &'static str) -> Operand {
 
 /// A positional operand of indices along the axis of the first operand that the attribute `axis` names.
 pub const fn indices(name: &'static str) -> Operand {
-    Operand { dtypes: INDICES, ..required(name) }
+    Operand { dtypes: INDICES, range: Some(super::indices::along_axis), ..required(name) }
 }
 
 /// What a call gives.
@@ -85,6 +100,29 @@ pub enum Results {
     Of(DType),
     /// A list of tensors.
     List,
+    /// Just these tensors, as a list.
+    These(&'static [Output]),
+    /// One tensor, or a list with more behind it where one of these options asks for them.
+    OneAnd(&'static [&'static str]),
+}
+
+/// One of several results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Output {
+    /// Name in the documents.
+    pub name: &'static str,
+    /// Its element type; the op's where there is none.
+    pub dtype: Option<DType>,
+}
+
+/// A result of the op's type.
+pub const fn output(name: &'static str) -> Output {
+    Output { name, dtype: None }
+}
+
+/// A result that always has that type.
+pub const fn output_of(name: &'static str, dtype: DType) -> Output {
+    Output { name, dtype: Some(dtype) }
 }
 
 /// Kind and default of an attribute.
@@ -104,6 +142,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// A text that must be given, positional and before the operands in JavaScript.
     Text,
+    /// A list of these words that may be left out.
+    Words(&'static [&'static str]),
     /// The names of the operands, which JavaScript takes from the object that holds them.
     Names,
     /// The name of an element type, which must be given or may be left out.

@@ -9,6 +9,7 @@ mod layout;
 mod matmul;
 mod norm;
 mod pool;
+mod recurrent;
 mod reduce;
 mod shape;
 
@@ -52,6 +53,7 @@ const FAMILIES: &[&[Operator]] = &[
     matmul::ROWS,
     norm::ROWS,
     pool::ROWS,
+    recurrent::ROWS,
     reduce::ROWS,
     shape::ROWS,
 ];
