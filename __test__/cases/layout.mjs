@@ -106,6 +106,33 @@ const joins = [
   join('views', [[6, 8], [6, 8]], 1, { offset: 1 }),
 ];
 
+const spread = (name, dims, shape, extra = {}) => row('expand', name, [dims], { shape }, { fill: 'wholes', dtypes: sizes, ...extra });
+const repeated = (name, dims, repeats, extra = {}) => row('tile', name, [dims], { repeats }, { fill: 'wholes', dtypes: sizes, ...extra });
+
+const copies = [
+  row('expand', 'any type', [[3, 1]], { shape: [2, 1, 4] }, every),
+  spread('rows', [1, 40], [37, 40]),
+  spread('columns', [37, 1], [37, 40]),
+  spread('columns of few', [65, 1], [65, 3]),
+  spread('more axes', [5], [3, 4, 5]),
+  spread('a scalar', [], [7, 3]),
+  spread('the middle', [2, 1, 33], [2, 35, 33]),
+  spread('two apart', [1, 40, 1, 3], [36, 1, 34, 3]),
+  spread('nothing to do', [4, 5], [1, 1]),
+  spread('to no elements', [1, 3], [0, 3]),
+  spread('of no elements', [0, 1], [1, 5]),
+  spread('view', [1, 33], [6, 33], { offset: 1 }),
+  row('tile', 'any type', [[3, 2]], { repeats: [2, 3] }, every),
+  repeated('rows', [5, 8], [4, 1]),
+  repeated('columns', [5, 7], [1, 6]),
+  repeated('long columns', [40, 33], [1, 3]),
+  repeated('every axis', [2, 3, 4], [3, 2, 5]),
+  repeated('once', [4, 5], [1, 1]),
+  repeated('never', [4, 5], [2, 0]),
+  repeated('a scalar', [], []),
+  repeated('view', [7, 9], [2, 2], { offset: 1 }),
+];
+
 const modes = ['constant', 'reflect', 'edge', 'wrap'];
 const padded = (name, dims, options, extra = {}) => row('pad', name, [dims], options, { fill: 'wholes', dtypes: sizes, ...extra });
 
@@ -186,5 +213,5 @@ const scatters = [
   scattered('view', [9, 16], [5, 11], 0, { offset: 1 }),
 ];
 
-export const cases = [...transposes, ...slices, ...splits, ...joins, ...pads, ...gathers, ...scatters];
+export const cases = [...transposes, ...slices, ...splits, ...joins, ...copies, ...pads, ...gathers, ...scatters];
 export const levels = Object.fromEntries(['transpose', 'slice', 'split', 'concat', 'pad', 'gather', 'gatherElements', 'scatterElements'].map((op) => [op, 'exact']));

@@ -126,3 +126,17 @@ export function scatterElements([x, indices, updates], { axis = 0 } = {}) {
   });
   return { data, dims: x.dims };
 }
+
+/** Elements along axes of one element again and again, new axes in front. */
+export function expand([x], { shape }) {
+  const rank = Math.max(x.dims.length, shape.length);
+  const own = [...Array(rank - x.dims.length).fill(1), ...x.dims];
+  const wanted = [...Array(rank - shape.length).fill(1), ...shape];
+  const dims = own.map((dim, axis) => (dim === 1 ? wanted[axis] : dim));
+  return made(dims, (place) => at(x, place.map((index, axis) => (own[axis] === 1 ? 0 : index)).slice(rank - x.dims.length)));
+}
+
+/** The whole again and again along each axis. */
+export function tile([x], { repeats }) {
+  return made(x.dims.map((dim, axis) => dim * repeats[axis]), (place) => at(x, place.map((index, axis) => index % x.dims[axis])));
+}

@@ -104,9 +104,69 @@ fn gather(site: &mut Site) -> Rule {
     Ok(site.one(op, &[x, indices], &[("axis", Raw::Number(axis as f64))])?.into())
 }
 
+/// The operand's elements as one axis of slices, and the number among them that each tuple of the last axis of `indices`
+/// names. Tuples are of the axes from `batch` on; those before are the same in both.
+fn flattened(
+    site: &mut Site,
+    x: &Operand,
+    indices: &Operand,
+    batch: usize,
+) -> Rule<(Operand, Operand, Vec<usize>)> {
+    let Some((&depth, outer)) = indices.dims().split_last() else {
+        return Err(Error::ShapeMismatch("indices must have an axis of tuples".into()).into());
+    };
+    if batch + depth > x.rank() || outer.len() < batch || x.dims()[..batch] != outer[..batch] {
+        let text = format!(
+            "tuples of {depth} behind {batch} axes do not fit dims {:?} and {:?}",
+            x.dims(),
+            indices.dims()
+        );
+        return Err(Error::ShapeMismatch(text).into());
+    }
+    let (inner, slice) = (&x.dims()[batch..batch + depth], x.dims()[batch + depth..].to_vec());
+    let count: usize = x.dims()[..batch + depth].iter().product();
+    let indices = site.cast(indices, crate::DType::I64)?;
+    let mut place: Option<Operand> = None;
+    for (axis, &dim) in inner.iter().enumerate() {
+        let (last, at) = (outer.len() as i64, axis as i64);
+        let options = [("axes", ints(&[last])), ("starts", ints(&[at])), ("ends", ints(&[at + 1]))];
+        let index = site.one("slice", std::slice::from_ref(&indices), &options)?.reshape(outer)?;
+        let (zero, size) =
+            (site.scalar(crate::DType::I64, 0.0)?, site.scalar(crate::DType::I64, dim as f64)?);
+        let negative = site.one("less", &[index.clone(), zero], &[])?;
+        let from_end = site.one("add", &[index.clone(), size.clone()], &[])?;
+        let index = site.one("where", &[negative, from_end, index], &[])?;
+        place = Some(match place {
+            None => index,
+            Some(before) => {
+                let rows = site.one("mul", &[before, size], &[])?;
+                site.one("add", &[rows, index], &[])?
+            }
+        });
+    }
+    let within: usize = inner.iter().product();
+    let mut place = match place {
+        Some(place) => place,
+        None => site.list(&[0])?.reshape([])?,
+    };
+    if batch > 0 {
+        let batches: i64 = x.dims()[..batch].iter().product::<usize>() as i64;
+        let starts: Vec<i64> = (0..batches).map(|number| number * within as i64).collect();
+        let mut dims = x.dims()[..batch].to_vec();
+        dims.resize(outer.len(), 1);
+        let starts = site.list(&starts)?.reshape(dims)?;
+        place = site.one("add", &[place, starts], &[])?;
+    }
+    let place = expand_to(site, &place, &super::norm::signed(outer))?;
+    let mut rows = vec![count];
+    rows.extend(&slice);
+    Ok((x.reshape(rows)?, place, slice))
+}
+
 fn gather_nd(site: &mut Site) -> Rule {
     let (x, indices, batch) = (site.input(0)?, site.input(1)?, site.node.int("batch_dims", 0)?);
-    Ok(site.one("gatherND", &[x, indices], &[("batchDims", Raw::Number(batch as f64))])?.into())
+    let (rows, place, _) = flattened(site, &x, &indices, batch.max(0) as usize)?;
+    Ok(site.one("gather", &[rows, place], &[("axis", Raw::Number(0.0))])?.into())
 }
 
 fn scatter_elements(site: &mut Site) -> Rule {
@@ -116,10 +176,18 @@ fn scatter_elements(site: &mut Site) -> Rule {
     Ok(site.one("scatterElements", &operands, &options)?.into())
 }
 
+/// A scatter along the one axis that the tuples' axes are together; each tuple's index stands for a whole slice.
 fn scatter_nd(site: &mut Site) -> Rule {
-    let operands = [site.input(0)?, site.input(1)?, site.input(2)?];
-    let options: Vec<_> = reduction(site)?.into_iter().collect();
-    Ok(site.one("scatterND", &operands, &options)?.into())
+    let (x, indices, updates) = (site.input(0)?, site.input(1)?, site.input(2)?);
+    let (rows, place, slice) = flattened(site, &x, &indices, 0)?;
+    let (tuples, size) = (place.meta().size(), slice.iter().product::<usize>());
+    let place = place.reshape([tuples, 1])?;
+    let place = expand_to(site, &place, &[tuples as i64, size as i64])?;
+    let rows = rows.reshape([x.meta().size().checked_div(size).unwrap_or(0), size])?;
+    let updates = updates.reshape([tuples, size])?;
+    let mut options = vec![("axis", Raw::Number(0.0))];
+    options.extend(reduction(site)?);
+    Ok(site.one("scatterElements", &[rows, place, updates], &options)?.reshape(x.dims())?.into())
 }
 
 fn reduction(site: &Site) -> Result<Option<(&'static str, Raw)>> {
@@ -151,12 +219,21 @@ fn tile(site: &mut Site) -> Rule {
     Ok(site.one("tile", &[x], &[("repeats", ints(&repeats))])?.into())
 }
 
+/// x where a mask of the last two axes holds, 0 elsewhere.
 fn trilu(site: &mut Site) -> Rule {
     let (x, upper) = (site.input(0)?, site.node.flag("upper", true)?);
     let k = if site.optional(1).is_some() { site.integer(1)? } else { 0 };
-    Ok(site
-        .one("trilu", &[x], &[("upper", Raw::Bool(upper)), ("k", Raw::Number(k.clamp(-FAR, FAR) as f64))])?
-        .into())
+    let [.., rows, columns] = *x.dims() else {
+        return Err(Error::ShapeMismatch(format!("a matrix is wanted, got dims {:?}", x.dims())).into());
+    };
+    let mut kept = vec![0u8; rows * columns];
+    for (place, kept) in kept.iter_mut().enumerate() {
+        let distance = (place % columns) as i128 - (place / columns) as i128 - i128::from(k);
+        *kept = u8::from(if upper { distance >= 0 } else { distance <= 0 });
+    }
+    let mask = site.constant(crate::tensor::Tensor::from_slice(crate::DType::Bool, [rows, columns], &kept)?);
+    let zero = site.scalar(x.dtype(), 0.0)?;
+    Ok(site.one("where", &[mask, x, zero], &[])?.into())
 }
 
 fn running(site: &mut Site) -> Rule {

@@ -5,6 +5,7 @@ mod cuda;
 mod elements;
 mod gather;
 mod pad;
+mod repeat;
 mod walk;
 
 use self::walk::{Axis, Walk};
@@ -102,6 +103,8 @@ pub const OPS: &[OpSpec] = &[
         )
     },
     pad::PAD,
+    repeat::EXPAND,
+    repeat::TILE,
     gather::GATHER,
     elements::GATHER_ELEMENTS,
     elements::SCATTER_ELEMENTS,
