@@ -661,6 +661,18 @@ export function pad<A extends TypedArray | Tensor>(x: A, options?: CallOptions &
     value?: number;
   }): Promise<Result<A>>;
 
+/** x under the dims that it and `shape` broadcast to (ONNX Expand). */
+export function expand<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
+    /** Dims that x is broadcast with; required. */
+    shape?: readonly number[];
+  }): Promise<Result<A>>;
+
+/** x several times along its axes (ONNX Tile). */
+export function tile<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
+    /** How often each axis of x follows itself; required. */
+    repeats?: readonly number[];
+  }): Promise<Result<A>>;
+
 /** The slices of x along an axis that indices of any shape name; negative ones count from the end (ONNX Gather). */
 export function gather<A extends TypedArray | Tensor, B extends IndexOperand>(x: A, indices: B, options?: CallOptions & {
     /** Axis of x that the indices are of. Default 0. */

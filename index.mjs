@@ -84,6 +84,8 @@ export const {
   split,
   concat,
   pad,
+  expand,
+  tile,
   gather,
   gatherElements,
   scatterElements,
