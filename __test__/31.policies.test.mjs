@@ -221,6 +221,11 @@ policy('median: reject names the first row and coordinate', async ({ of, run }) 
   assert.match(error.message, /row 2\b/);
   assert.match(error.message, /(coordinate|column) 1\b/);
   same(await run('median', of(1, 2, 3), { dims: [3, 1], nan: 'reject' }), 2);
+  // Beyond what one block of the scan looks at.
+  const wide = of(...Array.from({ length: 60_000 }, () => 1));
+  wide[20_000 + 12_345] = NaN;
+  wide[20_000 + 15_000] = -Infinity;
+  await assert.rejects(() => run('median', wide, { dims: [3, 20_000], nan: 'reject' }), /row 1\b.*coordinate 12345\b/);
 });
 
 policy('median: outliers in fewer than half of the rows never reach the result', async ({ dtype, of, run }) => {

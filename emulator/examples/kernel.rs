@@ -1,7 +1,7 @@
 //! Runs one kernel of a PTX file and prints what it writes and what the checkers find.
 //!
 //!     node scripts/emulator.mjs run --release --example kernel -- \
-//!         kernels/ptx/elementwise.sm_75.ptx relu_f32 1 256 in:f32:1000 out:f32:1000 u64:1000 f32:0 f32:0
+//!         emulator/tests/kernels/scale.ptx scale 2 128 in:f32:1000 out:f32:1000 u64:1000 f32:2 f32:1
 //!
 //! After the file and the kernel: blocks, threads of a block, arguments. An argument is `in:TYPE:COUNT` (numbers from a
 //! fixed sequence in (-1, 1), or 0, 1, 2, ... of an integer type), `out:TYPE:COUNT` (memory that nothing has written,

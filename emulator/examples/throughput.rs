@@ -1,83 +1,85 @@
-//! Warp instructions per second of some of the product's kernels.
+//! Warp instructions per second of the emulator's own kernels, and what launches and loads take.
 //!
 //!     node scripts/emulator.mjs run --release --example throughput -- [threads]
 
+#[path = "../tests/kernels/mod.rs"]
+mod kernels;
 #[path = "../tests/rig/mod.rs"]
 mod rig;
 
-use rig::Arg::{F32, F64, U32, U64, Words};
-use rig::{Arg, Rig, floats, noise};
+use kernels::{Launch, PRODUCT, SCALE, SOFTMAX, product, scale, softmax};
+use rig::{Rig, floats};
+use std::path::Path;
 use std::time::Instant;
+use warpwright_emulator::{Module, Target};
 
-fn measure(name: &str, rig: &mut Rig, blocks: u32, threads: u32, shared: u32, arguments: &[Arg]) {
+fn run(rig: &Rig, launch: &Launch) -> u64 {
+    launch.run(rig).unwrap_or_else(|fault| panic!("{fault}")).warp_instructions
+}
+
+fn measure(rig: &mut Rig, launch: &Launch) {
     for checks in [true, false] {
         rig.checks.uninitialized = checks;
         rig.checks.shared_races = checks;
         let start = Instant::now();
-        let done = rig.launch(name, blocks, threads, shared, arguments);
+        let instructions = run(rig, launch);
         let seconds = start.elapsed().as_secs_f64();
-        let rate = done.warp_instructions as f64 / seconds / 1e6;
-        let registers = rig.module.kernel(name).unwrap().registers;
+        let rate = instructions as f64 / seconds / 1e6;
         println!(
-            "{name:32} checks {checks:5} {:11} warp instructions, {:8.1} ms, {rate:7.2} million/s, {registers} registers",
-            done.warp_instructions,
+            "{:8} checks {checks:5} {instructions:11} warp instructions, {:8.1} ms, {rate:7.2} million/s",
+            launch.kernel,
             seconds * 1e3
         );
     }
 }
 
-fn square(n: usize) -> Vec<u32> {
-    let mut words = vec![n as u32, n as u32, n as u32, 8 + 16, 0, 1, n as u32, 1];
-    words.extend([n, n, n, 0, 0, n * n, n * n].into_iter().flat_map(|x| [x as u32, 0]));
-    words
+/// Loads all PTX of the product for a level: files, kernels, seconds.
+fn load(level: u32) -> (usize, usize, f64) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/ptx");
+    let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let texts: Vec<String> = paths
+        .filter(|path| path.to_string_lossy().ends_with(&format!(".sm_{level}.ptx")))
+        .filter_map(|path| std::fs::read_to_string(path).ok())
+        .collect();
+    let start = Instant::now();
+    let target = Target::new(level);
+    let modules = texts.iter().filter_map(|text| Module::load(text, &target).ok());
+    let kernels = modules.map(|module| module.kernels().len()).sum();
+    (texts.len(), kernels, start.elapsed().as_secs_f64())
 }
 
 fn main() {
     let threads = std::env::args().nth(1).and_then(|arg| arg.parse().ok()).unwrap_or(1);
-    let open = |family: &str| {
-        let mut rig = Rig::family(family);
+    let open = |text: &str| {
+        let mut rig = Rig::text(text, 75);
         rig.checks.threads = threads;
         rig
     };
+    let mut rig = open(PRODUCT);
     let n = 256;
-    for level in ["gemm.sm_75", "gemm.sm_80"] {
-        let mut rig = open(level);
-        let (a, b, y) = (rig.put(&floats(n * n, 1)), rig.put(&floats(n * n, 2)), rig.empty(n * n * 4));
-        let pointers = [U64(a), U64(b), U64(0), U64(0), U64(y)];
-        let tail = [F32(1.0), F32(0.0), F32(0.0), F32(0.0), Words(square(n))];
-        measure("matmul_f32_64x64", &mut rig, 16, 128, 0, &[&pointers[..], &tail].concat());
-        let (a, b, y) = (rig.put(&noise(n * n, 1)), rig.put(&noise(n * n, 2)), rig.empty(n * n * 8));
-        let pointers = [U64(a), U64(b), U64(0), U64(0), U64(y)];
-        let tail = [F64(1.0), F64(0.0), F64(0.0), F64(0.0), Words(square(n))];
-        measure("matmul_f64_64x64", &mut rig, 16, 128, 0, &[&pointers[..], &tail].concat());
-    }
-    let mut rig = open("elementwise.sm_75");
-    let n = 1 << 20;
-    let (a, y) = (rig.put(&floats(n, 1)), rig.empty(n * 4));
-    for name in ["relu_f32", "exp_f32", "tanh_f32"] {
-        let arguments = [U64(a), U64(y), U64(n as u64), F32(0.0), F32(0.0)];
-        measure(name, &mut rig, (n / 1024) as u32, 256, 0, &arguments);
-    }
-    let (a, y) = (rig.put(&floats(1000, 1)), rig.empty(4000));
-    let arguments = [U64(a), U64(y), U64(1000), F32(0.0), F32(0.0)];
+    let places = [rig.put(&floats(n * n, 1)), rig.put(&floats(n * n, 2)), rig.empty(n * n * 4)];
+    measure(&mut rig, &product(places, [n, n, n]));
+    let mut rig = open(SCALE);
+    let n = 1 << 22;
+    let (x, y) = (rig.put(&floats(n, 1)), rig.empty(n * 4));
+    measure(&mut rig, &scale(x, y, n, [2.0, 1.0]));
+    let mut rig = open(SOFTMAX);
+    let (rows, pitch) = (1024, 1000);
+    let lengths: Vec<u32> = (0..rows as u32).map(|row| 1000 - row % 100).collect();
+    let places = [rig.put(&floats(rows * pitch, 1)), rig.put(&lengths), rig.empty(rows * pitch * 4)];
+    measure(&mut rig, &softmax(places, rows, pitch));
+
+    let rig = open(SCALE);
+    let (x, y) = (rig.put(&floats(512, 1)), rig.empty(512 * 4));
+    let block = scale(x, y, 512, [2.0, 1.0]);
     let start = Instant::now();
-    for _ in 0..1000 {
-        rig.launch("relu_f32", 1, 256, 0, &arguments);
-    }
+    (0..1000).for_each(|_| {
+        run(&rig, &block);
+    });
     println!("launch of one block: {:.1} us", start.elapsed().as_secs_f64() * 1e3);
-    let start = Instant::now();
-    let text = std::fs::read_to_string("../kernels/ptx/conv.sm_80.ptx").unwrap_or_default();
-    let module = warpwright_emulator::Module::load(&text, &warpwright_emulator::Target::new(80));
-    let kernels = module.map_or(0, |module| module.kernels().len());
-    println!("load of conv.sm_80, {kernels} kernels: {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
-    let mut rig = open("softmax.sm_75");
-    let (rows, columns) = (1024usize, 1000usize);
-    let (a, y) = (rig.put(&floats(rows * columns, 1)), rig.empty(rows * columns * 4));
-    let arguments = [U64(a), U64(y), U64(rows as u64), U32(columns as u32)];
-    measure("softmax_f32_block", &mut rig, rows as u32, 128, 0, &arguments);
-    let mut rig = open("select.sm_75");
-    let (n, d) = (400usize, 512usize);
-    let (a, y) = (rig.put(&floats(n * d, 1)), rig.empty(d * 4));
-    let arguments = [U64(a), U64(y), U64(d as u64), U64(d as u64), U64(0), U32(n as u32), U32(0), U32(0)];
-    measure("median_f32_tile", &mut rig, 16, 1024, 32 * 400 * 4, &arguments);
+    for level in [75, 80] {
+        let (files, kernels, seconds) = load(level);
+        println!("load of sm_{level}, {files} files with {kernels} kernels: {:.1} ms", seconds * 1e3);
+    }
 }

@@ -1,5 +1,6 @@
-//! Every PTX file of the product loads.
+//! Every PTX file of the product loads on a card of its level.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use warpwright_emulator::{LoadErrorKind, Module, Target};
@@ -7,20 +8,20 @@ use warpwright_emulator::{LoadErrorKind, Module, Target};
 #[test]
 fn all_kernels_of_the_product_load() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/ptx");
-    let mut kernels = 0;
+    let mut loaded = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        // Kernels of sm_90a use wgmma and bulk copies, which the emulator does not have.
-        let name = path.to_string_lossy();
-        if !name.ends_with(".sm_75.ptx") && !name.ends_with(".sm_80.ptx") {
-            continue;
-        }
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let level =
+            name.strip_suffix(".ptx").and_then(|name| name.split_once(".sm_")).map(|(_, level)| level);
+        let level = level.unwrap_or_else(|| panic!("no level in the name {name}"));
+        let capability: u32 = level.trim_end_matches('a').parse().unwrap();
         let text = fs::read_to_string(&path).unwrap();
-        let module = Module::load(&text, &Target::new(80));
-        let module = module.unwrap_or_else(|error| panic!("{}: {}", path.display(), error.log));
-        kernels += module.kernels().len();
+        let module = Module::load(&text, &Target::new(capability));
+        let module = module.unwrap_or_else(|error| panic!("{name}: {}", error.log));
+        *loaded.entry(capability).or_insert(0) += module.kernels().len();
     }
-    assert!(kernels > 100, "{kernels} kernels");
+    assert!(loaded.keys().eq(&[75, 80, 90]) && loaded.values().all(|&kernels| kernels > 20), "{loaded:?}");
 }
 
 fn refused(text: &str) -> (LoadErrorKind, String) {

@@ -2,7 +2,7 @@
 
 mod rig;
 
-use rig::Arg::{F32, U64};
+use rig::Arg::U64;
 use rig::Rig;
 
 const BODY: &str = "
@@ -289,22 +289,32 @@ fn matrices_are_stored_and_transposed() {
     assert_eq!(run("", &moves.collect::<String>()), turned);
 }
 
-/// Clocks that the product's own measure of a card gives: plain multiply-adds, then products.
+/// Clocks of 64 multiply-adds of each thread of a warp, then of 64 products.
+fn clocks(cc: u32, product: &str, ratio: Option<u32>) -> [u32; 2] {
+    let text = format!(
+        ".version 7.0\n.target sm_{cc}\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n.reg .b64 %out;\n\
+         .reg .b32 %r<4>, %a;\n.reg .f32 %f<8>;\nld.param.u64 %out, [out];\nmov.u32 %a, 0x38003400;\n\
+         mov.f32 %f0, 0f3F000000;\nmov.f32 %f1, %f0;\nmov.f32 %f2, %f0;\nmov.f32 %f3, %f0;\n\
+         mov.u32 %r0, %clock;\n{}mov.u32 %r1, %clock;\n{}mov.u32 %r2, %clock;\n\
+         sub.u32 %r0, %r1, %r0;\nsub.u32 %r1, %r2, %r1;\nst.global.u32 [%out], %r0;\nst.global.u32 [%out+4], %r1;\nret;\n}}\n",
+        "fma.rn.f32 %f0, %f0, %f1, %f2;\n".repeat(64),
+        format!("mma.sync.aligned.{product}, {{%f0, %f1, %f2, %f3}};\n").repeat(64),
+    );
+    let mut rig = Rig::text(&text, cc);
+    rig.target.tensor = ratio.unwrap_or(rig.target.tensor);
+    let out = rig.empty(8);
+    rig.launch("k", 1, 32, 0, &[U64(out)]);
+    [rig.get(out, 2)[0], rig.get(out, 2)[1]]
+}
+
 #[test]
 fn products_take_as_long_as_the_card_says() {
-    let clocks = |level: &str, ratio: u32| {
-        let mut rig = Rig::family(&format!("rates.{level}"));
-        rig.target.tensor = ratio;
-        let to = rig.empty(12);
-        rig.launch("rates_f32", 1, 256, 0, &[U64(to), F32(0.5), F32(0.25)]);
-        let words: Vec<u32> = rig.get(to, 2);
-        (words[0], words[1])
-    };
-    // 64 multiply-adds of a thread; 64 products of 2048 by a warp, which does 32 plain ones in a clock.
-    for (level, ratio) in [("sm_80", 16), ("sm_80", 2), ("sm_75", 8)] {
-        let (plain, tensor) = clocks(level, ratio);
-        assert!((64..80).contains(&plain), "{plain}");
-        let ideal = 64 * 64 / ratio;
-        assert!((ideal..ideal + 140).contains(&tensor), "{level} {ratio}: {tensor}");
+    let narrow = "m16n8k8.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%a, %a}, {%a}";
+    let wide = "m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%a, %a, %a, %a}, {%a, %a}";
+    // A product is 1024 multiply-adds or 2048; a warp does 32 plain ones in a clock. Reading the clock takes one more.
+    for (cc, product, ratio, each) in
+        [(75, narrow, None, 4), (80, wide, None, 4), (80, wide, Some(2), 32), (80, wide, Some(64), 1)]
+    {
+        assert_eq!(clocks(cc, product, ratio), [64 + 1, 64 * each + 1], "{cc} {ratio:?} {product}");
     }
 }

@@ -1,7 +1,6 @@
 //! One module, memory and launches by name, for the kernel tests.
 #![allow(dead_code)]
 
-use std::path::Path;
 use warpwright_emulator::exec::{Statistics, launch_clusters, launch_counted};
 use warpwright_emulator::{Checks, DeviceMemory, Fault, Module, Target};
 
@@ -50,13 +49,6 @@ impl Rig {
         let memory = DeviceMemory::new(1 << 30);
         module.place(&memory).unwrap();
         Rig { module, memory, target, checks: Checks::default() }
-    }
-
-    /// A family of the product's kernels at a level.
-    pub fn family(name: &str) -> Rig {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/ptx");
-        let text = std::fs::read_to_string(folder.join(format!("{name}.ptx"))).unwrap();
-        Rig::text(&text, if name.ends_with("sm_75") { 75 } else { 80 })
     }
 
     pub fn put<T: Element>(&self, data: &[T]) -> u64 {
