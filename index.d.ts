@@ -606,7 +606,7 @@ export function isInf<A extends Operand>(x: A, options?: CallOptions & {
 /** a where the condition holds, else b, with broadcasting of all three (ONNX Where). */
 export function where<A extends BoolOperand, B extends TypedArray | Tensor, C extends TypedArray | Tensor>(condition: A, a: B, b: C, options?: CallOptions): Promise<Result<B | C>>;
 
-/** The expression's value for each element of its operands with broadcasting, in one pass; see docs/api.md. */
+/** The expression's value for each element of its operands with broadcasting, in one pass; tensors of type bool among them are 1 or 0; see docs/api.md. */
 export function evaluate<A extends Operand>(expression: string, inputs: { readonly [name: string]: A }, options?: NamedCallOptions): Promise<Result<A>>;
 
 /** The elements in another type: floats to the nearest, ties to even, infinity beyond the range; from a float to a whole number truncated, the nearest of the range beyond it and 0 for NaN; between whole numbers the lower bits; to bool whether it is not 0 (ONNX Cast). */

@@ -68,6 +68,20 @@ const conditions = [
 ].flatMap(([text, result]) => ['specials', 'ties'].map((fill) =>
   row(fill, text, result, text === '!a' ? { a: of([200], fill) } : { a: of([200], fill), b: of([200], fill) }, { level: 'exact' })));
 
+const bool = (dims, offset) => ({ dims, fill: 'bits', type: 'bool', offset });
+
+/** Operands that are bool, beside floats. */
+const mixed = [
+  ['where(m, a, b)', (m, a, b) => (m ? a : b)], ['where(m && !(a < b), a, 2)', (m, a, b) => (m && !(a < b) ? a : 2)],
+  ['max(a, b) * m + !m', (m, a, b) => Math.max(a, b) * truth(m) + truth(!m)],
+].flatMap(([text, result]) => [
+  ...[1, 2, 7, 16, 17, 33, 1025].map((n) => [bool([n]), of([n], 'ties'), of([n], 'ties')]),
+  [bool([1001], 1), of([1001], 'ties'), of([1001], 'ties')], [bool([1001], 1), of([1001], 'ties', 2), of([1001], 'ties', 3)],
+  [bool([16, 32]), of([32], 'ties'), of([16, 1], 'ties')], [bool([32]), of([16, 32], 'ties'), of([16, 1], 'ties')], [bool([16, 1]), of([16, 32], 'ties'), of([], 'ties')],
+  [bool([]), of([5, 3], 'ties'), of([5, 1], 'ties')], [bool([5, 1]), of([3], 'ties'), of([5, 3], 'ties')], [bool([0]), of([1], 'ties'), of([], 'ties')],
+].map(([m, a, b]) => row(`[${m.dims}]${m.offset ? ' in a view' : ''}, [${a.dims}]${a.offset ? ' in a view' : ''} and [${b.dims}]`, text, result, { m, a, b },
+  { level: 'exact', forms: ['tensors', 'resident'] })));
+
 /** Precedence, numbers and equal parts. */
 const written = [
   ['-a ** 2', (a) => -(a * a)], ['2 ** -a', (a) => 2 ** -a], ['a ** 2 ** 2', (a) => a ** 4], ['(a)', (a) => a], ['a', (a) => a], ['--a', (a) => a],
@@ -89,4 +103,4 @@ function longResult(x, w) {
 const long = [[[263], [263]], [[7, 24], [24]], [[5, 7], [5, 1]]].map(([x, w]) =>
   row('', longText, longResult, { x: of(x), w: of(w) }, { name: `sines and tangents of [${x}] and [${w}]` }));
 
-export const cases = [...long, ...sized, ...broadcast, ...views, ...single, ...conditions, ...written];
+export const cases = [...long, ...sized, ...broadcast, ...views, ...single, ...conditions, ...mixed, ...written];

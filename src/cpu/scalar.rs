@@ -98,6 +98,7 @@ macro_rules! scalars {
         $(
             named! { $type $name $count $cost }
             impl Scalar for $type {
+                #[inline]
                 fn of<T: Math>($operands: [T; 3], $parameters: [T; 2]) -> T {
                     $body
                 }

@@ -36,24 +36,31 @@ macro_rules! wholes {
             const ZERO: Self = 0;
             const ONE: Self = 1;
             const SIGNED: bool = <$type>::MIN != 0;
+            #[inline]
             fn from_f64(value: f64) -> Self {
                 value as $type
             }
+            #[inline]
             fn plus(self, other: Self) -> Self {
                 self.wrapping_add(other)
             }
+            #[inline]
             fn minus(self, other: Self) -> Self {
                 self.wrapping_sub(other)
             }
+            #[inline]
             fn times(self, other: Self) -> Self {
                 self.wrapping_mul(other)
             }
+            #[inline]
             fn quotient(self, other: Self) -> Self {
                 if other == 0 { 0 } else { self.wrapping_div(other) }
             }
+            #[inline]
             fn remainder(self, other: Self) -> Self {
                 if other == 0 { 0 } else { self.wrapping_rem(other) }
             }
+            #[inline]
             fn power(self, exponent: Self) -> Self {
                 if exponent < 0 as $type {
                     // 1 / x^n is whole for 1 and -1 alone.
@@ -71,21 +78,27 @@ macro_rules! wholes {
                 }
                 result
             }
+            #[inline]
             fn and(self, other: Self) -> Self {
                 self & other
             }
+            #[inline]
             fn or(self, other: Self) -> Self {
                 self | other
             }
+            #[inline]
             fn xor(self, other: Self) -> Self {
                 self ^ other
             }
+            #[inline]
             fn not(self) -> Self {
                 !self
             }
+            #[inline]
             fn left(self, places: Self) -> Self {
                 u32::try_from(places).ok().and_then(|places| self.checked_shl(places)).unwrap_or(0)
             }
+            #[inline]
             fn right(self, places: Self) -> Self {
                 u32::try_from(places).ok().and_then(|places| self.checked_shr(places)).unwrap_or(0)
             }
@@ -124,6 +137,7 @@ macro_rules! functions {
         |$operands:pat_param, $parameters:pat_param| $body:expr;)*) => {$(
         $(named! { $type $name $count $cost })?
         impl WholeScalar for $type {
+            #[inline]
             fn whole<T: Whole>($operands: [T; 3], $parameters: [T; 2]) -> T {
                 $body
             }

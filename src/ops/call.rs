@@ -1,6 +1,6 @@
 //! A call: an op, its operands' types and dims and its attributes, checked as a whole before any work.
 
-use super::spec::{Meta, OpSpec, Operand};
+use super::spec::{Meta, OpSpec};
 use super::{Attrs, Precision, Raw, find, halves, indices};
 use crate::kernels::Launcher;
 use crate::tensor::Tensor;
@@ -45,10 +45,16 @@ impl Call {
         &self.outputs[0]
     }
 
-    /// Element type that the call computes in: that of its first operand without types of its own.
+    /// Element type that the call computes in: that of its first operand without types of its own. Where all operands are of
+    /// types that the op does not compute in, as bool in expressions, that of the result, if not the op's first.
     pub fn dtype(&self) -> DType {
-        let shares = |operand: &Operand| operand.dtypes.is_empty();
-        self.input(self.spec.operands.iter().position(shares).unwrap_or(0)).dtype
+        let operands = self.spec.operands;
+        let own = |index: usize| !operands[index.min(operands.len() - 1)].dtypes.is_empty();
+        let shared = self.inputs.iter().enumerate().filter(|(index, _)| !own(*index));
+        let mut types =
+            shared.filter_map(|(_, input)| Some(input.as_ref()?.dtype)).chain([self.output().dtype]);
+        let known = types.find(|dtype| self.spec.dtypes.contains(dtype));
+        known.unwrap_or(self.spec.dtypes[0])
     }
 
     /// Whether the values of that operand are checked while the host has them: whether it holds indices or lengths.
@@ -136,6 +142,9 @@ fn check_operands(
             continue;
         };
         crate::shape::element_count(&format!("{}: '{name}'", spec.name), &meta.dims)?;
+        if operand.truth && meta.dtype == DType::Bool {
+            continue;
+        }
         let taken = if operand.dtypes.is_empty() { spec.dtypes } else { operand.dtypes };
         if !taken.contains(&meta.dtype) {
             return Err(unsupported(spec, name, taken, meta));

@@ -99,7 +99,7 @@ fn cuda(
 ) -> Result<()> {
     let expression = Expression::of_function("where", 3, &[]);
     let bits = call.dtype().of_bits();
-    enqueue_as(call, (&[DType::Bool, bits, bits], bits), &expression, launcher, inputs, outputs)
+    enqueue_as(call, (bits, &[DType::Bool, bits, bits], bits), &expression, launcher, inputs, outputs)
 }
 
 #[cfg(test)]

@@ -39,6 +39,8 @@ pub struct Operand {
     pub list: bool,
     /// Whether that list has names: an object in JavaScript.
     pub named: bool,
+    /// Whether items may be bool beside the op's type.
+    pub truth: bool,
     /// Element types of its own; where there are none it shares the op's type.
     pub dtypes: &'static [DType],
     /// Where its whole numbers must lie, for those that are looked at where the host has them.
@@ -60,7 +62,7 @@ pub type RangeRule = fn(&Call) -> Result<Range>;
 
 /// A positional operand.
 pub const fn required(name: &'static str) -> Operand {
-    Operand { name, required: true, list: false, named: false, dtypes: &[], range: None }
+    Operand { name, required: true, list: false, named: false, truth: false, dtypes: &[], range: None }
 }
 
 /// An operand given as an option.
@@ -73,9 +75,9 @@ pub const fn list(name: &'static str) -> Operand {
     Operand { list: true, ..required(name) }
 }
 
-/// A positional operand that is any number of tensors with names.
+/// A positional operand that is any number of tensors with names, bool among them.
 pub const fn named(name: &'static str) -> Operand {
-    Operand { named: true, ..list(name) }
+    Operand { named: true, truth: true, ..list(name) }
 }
 
 /// Element types of indices.

@@ -111,8 +111,7 @@ impl Writer<'_> {
 
     /// Brings a result of 32 bits back to the narrower type of the values.
     pub fn wrap(&mut self, register: &str) {
-        if let Some((bits, sign)) = field(self.plan.element()).filter(|_| self.plan.element() != DType::Bool)
-        {
+        if let Some((bits, sign)) = field(self.plan.element).filter(|_| self.plan.element != DType::Bool) {
             line!(self.body, "bfe.{sign} {register}, {register}, 0, {bits};");
         }
     }

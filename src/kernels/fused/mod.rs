@@ -60,11 +60,13 @@ impl Access {
 pub struct Plan<'a> {
     /// The last one is the result.
     pub steps: &'a [Step],
-    /// Element type of the result: that of the operands, or bool.
+    /// The type of the values.
+    pub element: DType,
+    /// Element type of the result: that of the values, or bool.
     pub result: DType,
     /// The operands.
     pub inputs: &'a [Access],
-    /// Their element types: one for all, but for those that are bool.
+    /// Their element types: that of the values, or bool.
     pub types: &'a [DType],
     /// How many numbers there are.
     pub numbers: usize,
@@ -81,22 +83,12 @@ pub struct Plan<'a> {
     pub paired: bool,
 }
 
-/// The one type of values that are stored so or as bool.
-pub fn element_of(types: &[DType], result: DType) -> DType {
-    types.iter().copied().find(|&dtype| dtype != DType::Bool).unwrap_or(result)
-}
-
 /// Elements of a thread.
 pub fn lanes_of(types: &[DType], result: DType) -> usize {
     16 / types.iter().map(|dtype| dtype.size()).fold(result.size(), usize::max)
 }
 
 impl Plan<'_> {
-    /// The type of the values.
-    pub fn element(&self) -> DType {
-        element_of(self.types, self.result)
-    }
-
     /// Axes whose positions are needed: up to the outermost that an operand changes along.
     fn walked(&self) -> usize {
         let masks = self.inputs.iter().fold(0, |masks, input| masks | input.mask());
@@ -117,7 +109,7 @@ impl Plan<'_> {
     /// The name that the kernel is kept under.
     pub fn key(&self) -> String {
         use std::fmt::Write;
-        let mut key = format!("evaluate_{}", self.result.suffix());
+        let mut key = format!("evaluate_{}_{}", self.element.suffix(), self.result.suffix());
         let mut put = |part: &dyn std::fmt::Display| write!(key, " {part}").expect("writing to a String");
         for step in self.steps {
             match step {

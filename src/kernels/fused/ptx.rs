@@ -57,7 +57,7 @@ impl<'a> Writer<'a> {
                 Step::Apply(_, operands) => operands.iter().all(|&operand| same[operand]),
             });
         }
-        let suffix = plan.element().promoted().suffix();
+        let suffix = plan.element.promoted().suffix();
         Writer {
             plan,
             lanes: plan.lanes,

@@ -104,6 +104,7 @@ fn plans() -> Vec<Plan<'static>> {
                     let steps = if index == 0 && !wide { every } else { short };
                     plans.push(Plan {
                         steps,
+                        element: dtype,
                         result,
                         inputs,
                         types,
@@ -121,8 +122,8 @@ fn plans() -> Vec<Plan<'static>> {
     // Those of bool are one, whichever operands are.
     let mut bools = 0;
     plans.retain(|plan| {
-        bools += usize::from(plan.element() == DType::Bool);
-        plan.element() != DType::Bool || bools <= 2 * forms.len()
+        bools += usize::from(plan.element == DType::Bool);
+        plan.element != DType::Bool || bools <= 2 * forms.len()
     });
     plans
 }

@@ -32,12 +32,61 @@ fn evaluate<T: Blocks>(
     inputs: &[Option<HostView>],
     outputs: &mut [HostViewMut],
 ) -> Result<()> {
-    let data: Vec<&[T]> =
-        (0..inputs.len()).map(|index| host_operand(call, inputs, index)).collect::<Result<_>>()?;
+    let operand = |index| match call.input(index).dtype {
+        DType::Bool => host_operand(call, inputs, index).map(Data::Truth),
+        _ => host_operand(call, inputs, index).map(Data::Numbers),
+    };
+    let data: Vec<Data<T>> = (0..inputs.len()).map(operand).collect::<Result<_>>()?;
     let dims: Vec<&[usize]> = (0..inputs.len()).map(|index| call.input(index).dims.as_slice()).collect();
     let program = Program::new(expression, data, axes(&dims, &call.output().dims))?;
-    for_pieces(outputs[0].as_slice_mut::<T>(), 1, program.cost, |start, piece| program.run(start, piece));
+    let cost = program.cost;
+    if call.output().dtype != DType::Bool {
+        for_pieces(outputs[0].as_slice_mut::<T>(), 1, cost, |start, piece| program.run(start, piece));
+        return Ok(());
+    }
+    for_pieces(outputs[0].as_slice_mut::<u8>(), 1, cost, |start, piece| {
+        let mut values = vec![T::ZERO; piece.len()];
+        program.run(start, &mut values);
+        piece.iter_mut().zip(&values).for_each(|(y, &value)| *y = u8::from(value != T::ZERO));
+    });
     Ok(())
+}
+
+/// Elements of an operand.
+#[derive(Clone, Copy)]
+enum Data<'a, T> {
+    Numbers(&'a [T]),
+    /// Each stands for 1 where it is not 0.
+    Truth(&'a [u8]),
+}
+
+impl<T: Blocks> Data<'_, T> {
+    fn is_empty(&self) -> bool {
+        match self {
+            Data::Numbers(elements) => elements.is_empty(),
+            Data::Truth(elements) => elements.is_empty(),
+        }
+    }
+
+    fn at(&self, position: usize) -> T {
+        match self {
+            Data::Numbers(elements) => elements[position],
+            Data::Truth(elements) => number(elements[position]),
+        }
+    }
+
+    fn copy(&self, start: usize, out: &mut [T]) {
+        match self {
+            Data::Numbers(elements) => out.copy_from_slice(&elements[start..start + out.len()]),
+            Data::Truth(elements) => {
+                out.iter_mut().zip(&elements[start..]).for_each(|(y, &element)| *y = number(element));
+            }
+        }
+    }
+}
+
+fn number<T: Blocks>(element: u8) -> T {
+    if element != 0 { T::ONE } else { T::ZERO }
 }
 
 /// Where the values of a step are, for a block.
@@ -54,7 +103,7 @@ enum Source<'a, T> {
 
 struct Program<'a, T> {
     axes: Vec<Axis>,
-    data: Vec<&'a [T]>,
+    data: Vec<Data<'a, T>>,
     steps: Vec<Source<'a, T>>,
     /// The slot of a step's values; that of a step whose values are elsewhere is not used.
     slots: Vec<usize>,
@@ -63,17 +112,19 @@ struct Program<'a, T> {
 }
 
 impl<'a, T: Blocks> Program<'a, T> {
-    fn new(expression: &Expression, data: Vec<&'a [T]>, axes: Vec<Axis>) -> Result<Program<'a, T>> {
+    fn new(expression: &Expression, data: Vec<Data<'a, T>>, axes: Vec<Axis>) -> Result<Program<'a, T>> {
         let numbers: Vec<T> = expression.numbers().iter().map(|&number| T::from_f64(number)).collect();
         let (mut cost, mut steps) = (0, Vec::with_capacity(expression.steps().len()));
         for step in expression.steps() {
             steps.push(match step {
                 Step::Number(index) => Source::Constant(numbers[*index]),
-                Step::Input(index) if is_whole(&axes, *index) => Source::Elements(data[*index]),
                 Step::Input(index) if is_single(&axes, *index) && !data[*index].is_empty() => {
-                    Source::Constant(data[*index][0])
+                    Source::Constant(data[*index].at(0))
                 }
-                Step::Input(index) => Source::Gathered(*index),
+                Step::Input(index) => match data[*index] {
+                    Data::Numbers(elements) if is_whole(&axes, *index) => Source::Elements(elements),
+                    _ => Source::Gathered(*index),
+                },
                 Step::Apply(name, operands) => {
                     let Some(function) = Function::find(name) else {
                         return Err(Error::Internal(format!("no scalar function '{name}'")));
@@ -143,16 +194,16 @@ impl<'a, T: Blocks> Program<'a, T> {
 
     /// Elements of an operand that is broadcast, run by run of the innermost axis.
     fn gather(&self, input: usize, start: usize, out: &mut [T]) {
-        let (inner, data) = (&self.axes[0], self.data[input]);
+        let (inner, data) = (&self.axes[0], &self.data[input]);
         let (mut index, mut rest) = (start, out);
         while !rest.is_empty() {
             let length = (inner.size - index % inner.size).min(rest.len());
             let (run, tail) = rest.split_at_mut(length);
             let at = locate(&self.axes, input, index);
             if inner.strides[input] == 0 {
-                run.fill(data[at]);
+                run.fill(data.at(at));
             } else {
-                run.copy_from_slice(&data[at..at + length]);
+                data.copy(at, run);
             }
             index += length;
             rest = tail;

@@ -5,7 +5,7 @@ use super::layout::{Axis, axes, is_single, is_whole};
 use crate::Result;
 use crate::driver::DevicePtr;
 use crate::dtype::DType;
-use crate::kernels::fused::{Access, Plan, THREADS, element_of, generate, lanes_of, length};
+use crate::kernels::fused::{Access, Plan, THREADS, generate, lanes_of, length};
 use crate::kernels::{Arg, Launcher, linear, number_arg};
 use crate::ops::operands::divisor;
 
@@ -21,11 +21,12 @@ const NARROW: usize = u32::MAX as usize - (1 << 16);
 /// An operand or the result: dims, element type, address.
 pub type Array<'a> = (&'a [usize], DType, DevicePtr);
 
-/// Enqueues the expression over operands that broadcast to the result. They share the type that it computes in, but for those
-/// that are bool; so does the result.
+/// Enqueues the expression, whose values are of type `element`, over operands that broadcast to the result. All are of that
+/// type or bool.
 pub fn enqueue(
     launcher: &Launcher,
     expression: &Expression,
+    element: DType,
     operands: &[Array],
     (out_dims, result, out): Array,
 ) -> Result<()> {
@@ -35,13 +36,14 @@ pub fn enqueue(
     let dims: Vec<&[usize]> = operands.iter().map(|operand| operand.0).collect();
     let types: Vec<DType> = operands.iter().map(|operand| operand.1).collect();
     let pointers: Vec<DevicePtr> = operands.iter().map(|operand| operand.2).collect();
-    let pass = Pass { launcher, expression, types: &types, result };
+    let pass = Pass { launcher, expression, element, types: &types, result };
     pass.launch(&axes(&dims, out_dims), &pointers, out)
 }
 
 struct Pass<'a> {
     launcher: &'a Launcher,
     expression: &'a Expression,
+    element: DType,
     types: &'a [DType],
     result: DType,
 }
@@ -67,8 +69,7 @@ impl Pass<'_> {
     /// Whether a kernel of several elements a thread would take long to compile.
     fn is_long(&self, lanes: usize) -> Result<bool> {
         let steps = self.expression.steps();
-        let element = element_of(self.types, self.result);
-        Ok(steps.len() > FEW_STEPS && length(steps, element)? * lanes > LONG)
+        Ok(steps.len() > FEW_STEPS && length(steps, self.element)? * lanes > LONG)
     }
 
     fn launch_once(&self, axes: &[Axis], inputs: &[DevicePtr], out: DevicePtr) -> Result<()> {
@@ -85,6 +86,7 @@ impl Pass<'_> {
         let lanes = if long { 1 } else { lanes };
         let plan = Plan {
             steps: self.expression.steps(),
+            element: self.element,
             result: self.result,
             inputs: &accesses,
             types: self.types,
@@ -103,8 +105,7 @@ impl Pass<'_> {
             arguments.push(Arg::Ptr(inputs[index]));
             arguments.extend(plan.strided(input).map(|axis| Arg::U64(axes[axis].strides[index] as u64)));
         }
-        let element = plan.element();
-        arguments.extend(self.expression.numbers().iter().map(|&number| number_arg(element, number)));
+        arguments.extend(self.expression.numbers().iter().map(|&number| number_arg(self.element, number)));
         let grid = linear(n as u64, THREADS, lanes as u32)?;
         self.launcher.launch_generated(&plan.key(), || generate(&plan), grid, &arguments)
     }

@@ -40,7 +40,8 @@ pub const OPS: &[OpSpec] = &[OpSpec {
     cpu: cpu_form,
     cuda: cuda_form,
     tolerance: Tolerance::Function,
-    doc: "The expression's value for each element of its operands with broadcasting, in one pass; see docs/api.md.",
+    doc: "The expression's value for each element of its operands with broadcasting, in one pass; tensors of type bool among them are 1 \
+          or 0; see docs/api.md.",
 }];
 
 fn expression_of(attrs: &Attrs) -> Result<std::sync::Arc<Expression>> {
@@ -51,7 +52,8 @@ fn expression_of(attrs: &Attrs) -> Result<std::sync::Arc<Expression>> {
 }
 
 /// The call of an expression that was built rather than written, over operands that broadcast to the result. Its text is
-/// not needed, and it is not checked again.
+/// not needed, and it is not checked again. Values are floats of one type; operands may be bool, 1 or 0 then, and so may the
+/// result, which holds where the value is not 0.
 pub fn fused(expression: Expression, inputs: Vec<Meta>, output: Meta) -> Result<Call> {
     let spec = &OPS[0];
     let attrs = Attrs::built(EXPRESSION.name, std::sync::Arc::new(expression));
@@ -86,7 +88,11 @@ fn shape(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<Vec<Meta>> {
             }
         };
     }
-    Ok(vec![Meta::new(spec.operand(inputs, 0)?.dtype, dims)])
+    let float = inputs.iter().flatten().find(|meta| meta.dtype != DType::Bool);
+    let Some(float) = float else {
+        return invalid!("evaluate: 'inputs' must hold an operand of floats, got bool alone");
+    };
+    Ok(vec![Meta::new(float.dtype, dims)])
 }
 
 fn cpu_form(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
@@ -111,13 +117,14 @@ pub(super) fn enqueue(
     outputs: &[DeviceView],
 ) -> Result<()> {
     let types: Vec<DType> = (0..inputs.len()).map(|index| call.input(index).dtype).collect();
-    enqueue_as(call, (&types, call.output().dtype), expression, launcher, inputs, outputs)
+    let (element, result) = (call.dtype(), call.output().dtype);
+    enqueue_as(call, (element, &types, result), expression, launcher, inputs, outputs)
 }
 
-/// The same with elements taken as those of other types.
+/// The same with elements taken as those of other types: that of the values, the operands' and the result's.
 pub(super) fn enqueue_as(
     call: &Call,
-    (types, result): (&[DType], DType),
+    (element, types, result): (DType, &[DType], DType),
     expression: &Expression,
     launcher: &Launcher,
     inputs: &[Option<DeviceView>],
@@ -128,7 +135,7 @@ pub(super) fn enqueue_as(
     };
     let operands: Vec<_> = types.iter().enumerate().map(operand).collect::<Result<_>>()?;
     let out = (call.output().dims.as_slice(), result, outputs[0].ptr);
-    cuda::enqueue(launcher, expression, &operands, out)
+    cuda::enqueue(launcher, expression, element, &operands, out)
 }
 
 #[cfg(test)]

@@ -49,6 +49,39 @@ fn functions_take_their_attributes() {
 }
 
 #[test]
+fn operands_and_results_may_be_bool() {
+    let (rows, columns) = (5, 1501);
+    let x: Vec<f64> = (0..rows * columns).map(|i| i as f64 - 3000.0).collect();
+    let mask: Vec<u8> = (0..columns).map(|i| (i % 3) as u8).collect();
+    let row: Vec<u8> = (0..rows).map(|i| (i % 2) as u8).collect();
+    let tensors = [
+        Tensor::from_slice(DType::Bool, [columns], &mask).unwrap(),
+        Tensor::from_slice(DType::F64, [rows, columns], &x).unwrap(),
+        Tensor::from_slice(DType::Bool, [rows, 1], &row).unwrap(),
+    ];
+    let metas: Vec<Meta> = tensors.iter().map(|tensor| tensor.meta().clone()).collect();
+    let names = ["m", "x", "r"].map(String::from);
+    let run = |text: &str, dtype| {
+        let output = Meta::new(dtype, [rows, columns]);
+        let call = fused(parse(text, &names).unwrap(), metas.clone(), output).unwrap();
+        call.run_cpu(&tensors.clone().map(Some)).unwrap().remove(0)
+    };
+    let holds = |i: usize| (mask[i % columns] != 0, row[i / columns] != 0);
+    let chosen = run("where(m && !r, x, m + r)", DType::F64);
+    let count = |i: usize| f64::from(u8::from(holds(i).0)) + f64::from(u8::from(holds(i).1));
+    let wanted = |i: usize| if holds(i) == (true, false) { x[i] } else { count(i) };
+    let got = chosen.host_view().unwrap();
+    assert!(got.as_slice::<f64>().iter().enumerate().all(|(i, &y)| y == wanted(i)));
+    let tested = run("x < 7 && m != r", DType::Bool);
+    let got = tested.host_view().unwrap();
+    let wanted = |i: usize| u8::from(x[i] < 7.0 && holds(i).0 != holds(i).1);
+    assert!(got.as_slice::<u8>().iter().enumerate().all(|(i, &y)| y == wanted(i)));
+    let bools = vec![Some(metas[0].clone())];
+    let error = Call::new("evaluate", bools, &options("m + 1", &["m"])).unwrap_err();
+    assert!(error.to_string().contains("an operand of floats, got bool alone"), "{error}");
+}
+
+#[test]
 fn blocks_pieces_and_broadcasts_are_whole() {
     let (rows, columns) = (37, 1501);
     let x: Vec<f32> = (0..rows * columns).map(|i| i as f32).collect();

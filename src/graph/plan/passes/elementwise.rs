@@ -5,7 +5,7 @@ use super::super::{Operand, Source};
 use super::{List, number};
 use crate::cpu::scalar::Function;
 use crate::ops::evaluate::{self, Expression, MOST_INPUTS, Term};
-use crate::ops::{FLOATS, binary, unary};
+use crate::ops::{Call, binary, choose, compare, unary};
 use crate::shape::Dims;
 use crate::{DType, Result};
 use std::collections::HashMap;
@@ -27,16 +27,17 @@ pub fn run(list: &mut List) -> Result<()> {
 fn groups(list: &List) -> Vec<Vec<usize>> {
     let mut group_of: HashMap<usize, usize> = HashMap::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    let mut shapes: Vec<(DType, Dims)> = Vec::new();
+    let mut shapes: Vec<Shape> = Vec::new();
     for index in (0..list.steps.len()).rev() {
         let Some(shape) = list.steps[index].as_ref().and_then(shape_of) else { continue };
         let joined = group_of_readers(list, index, &group_of)
-            .filter(|&group| shapes[group] == shape && groups[group].len() < MOST_CALLS);
+            .filter(|&group| shapes[group].fits(&shape) && groups[group].len() < MOST_CALLS);
         let group = joined.unwrap_or_else(|| {
             groups.push(Vec::new());
-            shapes.push(shape);
+            shapes.push(Shape { float: None, ..shape.clone() });
             groups.len() - 1
         });
+        shapes[group].float = shapes[group].float.or(shape.float);
         groups[group].push(index);
         group_of.insert(index, group);
     }
@@ -60,14 +61,36 @@ fn group_of_readers(list: &List, index: usize, group_of: &HashMap<usize, usize>)
     (under_own_dims && rest.iter().all(|reader| group_of.get(reader) == Some(&group))).then_some(group)
 }
 
-/// Type and dims of the result of a call that expressions know.
-fn shape_of(step: &Step) -> Option<(DType, Dims)> {
+/// What the calls of a group have in common.
+#[derive(Clone)]
+struct Shape {
+    /// The type that is computed in; none where all operands are bool, which any may join.
+    float: Option<DType>,
+    /// Dims of the results.
+    dims: Dims,
+}
+
+impl Shape {
+    fn fits(&self, other: &Shape) -> bool {
+        let same = self.float.is_none() || other.float.is_none() || self.float == other.float;
+        same && self.dims == other.dims
+    }
+}
+
+/// That of a call that expressions know: of floats, or of bool.
+fn shape_of(step: &Step) -> Option<Shape> {
     let call = step.call()?;
-    let listed = unary::OPS.iter().chain(binary::OPS).any(|spec| spec.name == step.name);
+    let mut families = [unary::OPS, binary::OPS, compare::OPS, choose::OPS].into_iter().flatten();
+    let listed = families.any(|spec| spec.name == step.name);
     let (dtype, output) = (call.dtype(), call.output());
-    let floats = FLOATS.contains(&dtype) && output.dtype == dtype;
-    let known = Function::find(unary::function_of(call.spec, &call.attrs)).is_some();
-    (listed && known && floats && output.size() > 0).then(|| (dtype, output.dims.clone()))
+    let computed = dtype.is_float() || (dtype == DType::Bool && output.dtype == DType::Bool);
+    let float = dtype.is_float().then_some(dtype);
+    (listed && known(call) && computed && output.size() > 0)
+        .then(|| Shape { float, dims: output.dims.clone() })
+}
+
+fn known(call: &Call) -> bool {
+    Function::find(unary::function_of(call.spec, &call.attrs)).is_some()
 }
 
 fn fuse(list: &mut List, members: &[usize]) -> Result<()> {
@@ -110,9 +133,15 @@ impl Making {
     fn add(&mut self, step: &Step) -> Result<Term> {
         let operands =
             step.inputs.iter().flatten().map(|operand| self.term(operand)).collect::<Result<Vec<_>>>()?;
-        match &operands[..] {
-            [x] => self.expression.unary(step.name, *x, &step.options),
-            all => self.expression.apply(step.name, all, &[]),
+        match (&operands[..], step.call()) {
+            ([x], _) if unary::OPS.iter().any(|spec| spec.name == step.name) => {
+                self.expression.unary(step.name, *x, &step.options)
+            }
+            (all, Some(call)) => {
+                let numbers: Vec<f64> = unary::numbers_of(call.spec, &call.attrs).collect();
+                self.expression.apply(step.name, all, &numbers)
+            }
+            (all, None) => self.expression.apply(step.name, all, &[]),
         }
     }
 
