@@ -1,6 +1,7 @@
 //! Networks: as data (nodes over values, in an order in which they can run), as plans for inputs of given dims, and as
 //! sessions that run them.
 
+mod host;
 mod node;
 pub mod operators;
 mod order;

@@ -27,7 +27,7 @@ pub(super) fn window(
 }
 
 /// An error unless `kernel_shape` says what the weights say.
-fn check_kernel(site: &Site, w: &Operand) -> Result<()> {
+pub(super) fn check_kernel(site: &Site, w: &Operand) -> Result<()> {
     let Some(kernel) = site.node.ints("kernel_shape")? else { return Ok(()) };
     let own: Vec<i64> = w.dims().iter().skip(2).map(|&dim| dim as i64).collect();
     if kernel == own {

@@ -1,10 +1,12 @@
-//! Matrix products.
+//! Matrices: products and determinants.
 
 use super::{Operator, row};
+use crate::graph::host;
 use crate::graph::plan::{Rule, Site};
-use crate::ops::Raw;
+use crate::ops::{Meta, Raw};
+use crate::{Error, tensor::Tensor};
 
-pub const ROWS: &[Operator] = &[row("MatMul", matmul), row("Gemm", gemm)];
+pub const ROWS: &[Operator] = &[row("MatMul", matmul), row("Gemm", gemm), row("Det", det)];
 
 /// Operands of one dim are rows and columns whose axis goes again.
 fn matmul(site: &mut Site) -> Rule {
@@ -36,4 +38,20 @@ fn gemm(site: &mut Site) -> Rule {
         ("beta", Raw::Number(site.node.float("beta", 1.0)?)),
     ];
     Ok(site.call_with("matmul", &[Some(a), Some(b), c], &options)?.into())
+}
+
+fn det(site: &mut Site) -> Rule {
+    let x = site.input(0)?;
+    let [lead @ .., rows, columns] = x.dims() else {
+        return Err(Error::ShapeMismatch(format!("matrices are wanted, got dims {:?}", x.dims())).into());
+    };
+    if rows != columns {
+        return Err(
+            Error::ShapeMismatch(format!("square matrices are wanted, got dims {:?}", x.dims())).into()
+        );
+    }
+    let output = Meta::new(x.dtype(), lead);
+    let meta = output.clone();
+    let form = move |inputs: &[Option<Tensor>]| host::det(inputs, &meta);
+    Ok(site.host("det", &[x], vec![output], form)?.into())
 }
