@@ -6,6 +6,7 @@ mod control;
 mod conv;
 mod einsum;
 mod elementwise;
+mod equation;
 mod layout;
 mod loss;
 mod matmul;
