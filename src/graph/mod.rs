@@ -7,6 +7,8 @@ pub mod operators;
 mod order;
 mod plan;
 mod session;
+#[cfg(test)]
+mod tests;
 
 pub use order::sort;
 pub use session::{Options, Port, Session, Timing};

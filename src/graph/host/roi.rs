@@ -106,7 +106,8 @@ impl Grid {
         let size = [height / bins[0] as f64, width / bins[1] as f64];
         let count = |size: f64| if how.samples > 0 { how.samples as f64 } else { size.ceil().max(0.0) };
         let wanted = [count(size[0]), count(size[1])];
-        if !(wanted[0] * wanted[1] * (bins[0] * bins[1]) as f64 <= MOST) {
+        let total = wanted[0] * wanted[1] * (bins[0] * bins[1]) as f64;
+        if total.is_nan() || total > MOST {
             return Err(Error::OutOfRange(format!(
                 "rois: a region of {height} by {width} pixels is too large"
             )));
