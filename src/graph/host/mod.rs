@@ -5,6 +5,7 @@ mod det;
 mod fft;
 mod fold;
 mod nms;
+mod reduce;
 mod roi;
 mod unique;
 
@@ -13,6 +14,7 @@ pub use det::det;
 pub use fft::{Transform, transform};
 pub use fold::{Fold, fold};
 pub use nms::{Suppression, suppress};
+pub use reduce::reduce_rows;
 pub use roi::{Regions, roi_align};
 pub use unique::unique;
 

@@ -4,7 +4,7 @@ use super::elementwise::is_float;
 use super::equation::{Label, parse};
 use super::layout::transposed;
 use super::{Operator, row};
-use crate::graph::plan::{Operand, Rule, Site, ints};
+use crate::graph::plan::{Operand, Rule, Site};
 use crate::ops::Raw;
 use crate::{Error, Result};
 
@@ -101,13 +101,12 @@ fn broadcast(terms: &mut [Term], output: &[Label]) -> Result<()> {
 
 /// Sums over axes that are not kept.
 fn summed(site: &mut Site, term: Term, kept: impl Fn(&Label) -> bool) -> Result<Term> {
-    let axes: Vec<i64> =
-        (0..term.labels.len() as i64).filter(|&axis| !kept(&term.labels[axis as usize])).collect();
-    if axes.is_empty() {
+    let gone = |axis: &usize| !kept(&term.labels[*axis]);
+    let places: Vec<usize> = (0..term.labels.len()).filter(gone).collect();
+    if places.is_empty() {
         return Ok(term);
     }
-    let options = [("axes", ints(&axes)), ("keepDims", Raw::Bool(false))];
-    let value = site.one("reduceSum", &[term.value], &options)?;
+    let value = super::reduce::sums(site, &term.value, &places)?;
     Ok(Term { value, labels: term.labels.into_iter().filter(kept).collect() })
 }
 
@@ -193,5 +192,5 @@ fn products(
     if depth == 1 {
         return Ok(product);
     }
-    site.one("reduceSum", &[product], &[("axes", ints(&[3])), ("keepDims", Raw::Bool(false))])
+    super::reduce::sums(site, &product, &[3])
 }

@@ -1,12 +1,13 @@
 //! Pooling and resampling.
 
 use super::conv::window;
+use super::elementwise::is_float;
 use super::vision::Spatial;
 use super::{Operator, row, shared};
 use crate::graph::Attribute;
 use crate::graph::plan::{Operand, Rule, Site, ints};
 use crate::ops::Raw;
-use crate::{Error, Result};
+use crate::{DType, Error, Result};
 
 pub const ROWS: &[Operator] = &[
     row("MaxPool", max_pool),
@@ -34,17 +35,28 @@ fn pick(x: &Operand, names: [&'static str; 3]) -> Result<&'static str> {
 const WINDOW: &[(&str, &str)] =
     &[("kernel", "kernel_shape"), ("strides", "strides"), ("pads", "pads"), ("dilations", "dilations")];
 
+/// Bytes are pooled as float32, which holds them exactly.
 fn max_pool(site: &mut Site) -> Rule {
     let x = site.input(0)?;
+    if matches!(x.dtype(), DType::I8 | DType::U8) {
+        let wide = site.cast(&x, DType::F32)?;
+        let mut results = max_pooled(site, wide)?;
+        results[0] = site.cast(&results[0], x.dtype())?;
+        return Ok(results.into());
+    }
+    Ok(max_pooled(site, x)?.into())
+}
+
+fn max_pooled(site: &mut Site, x: Operand) -> Result<Vec<Operand>> {
     let mut options = window(site, WINDOW)?;
     options.push(("ceilMode", Raw::Bool(site.node.flag("ceil_mode", false)?)));
     if !site.wants(1) {
         let op = pick(&x, ["maxPool1d", "maxPool2d", "maxPool3d"])?;
-        return Ok(site.one(op, &[x], &options)?.into());
+        return site.call(op, &[x], &options);
     }
     let op = pick(&x, ["maxPool1dWithIndices", "maxPool2dWithIndices", "maxPool3dWithIndices"])?;
     options.push(("storageOrder", Raw::Number(site.node.int("storage_order", 0)? as f64)));
-    Ok(site.call(op, &[x], &options)?.into())
+    site.call(op, &[x], &options)
 }
 
 fn average_pool(site: &mut Site) -> Rule {
@@ -202,6 +214,9 @@ fn upsample(site: &mut Site) -> Rule {
     resized(site, x, options)
 }
 
+/// Whole numbers are resampled in float64 and cut.
 fn resized(site: &mut Site, x: Operand, options: Vec<(&'static str, Raw)>) -> Rule {
-    Ok(site.one("resize", &[x], &options)?.into())
+    let wide = if is_float(x.dtype()) { x.clone() } else { site.cast(&x, DType::F64)? };
+    let y = site.one("resize", &[wide], &options)?;
+    Ok(site.cast(&y, x.dtype())?.into())
 }
