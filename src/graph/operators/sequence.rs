@@ -90,10 +90,8 @@ fn scatter(site: &mut Site) -> Rule {
     let bases: Vec<i64> = (0..batch * groups).map(|row| (row * most) as i64).collect();
     let bases = site.list(&bases)?.reshape([batch, groups, 1])?;
     let rows = site.one("add", &[places, bases], &[])?;
-    let operands = [
-        x.reshape([batch * groups * most, inner])?,
-        rows.reshape([batch * groups * count, 1])?,
-        update.reshape([batch * groups * count, inner])?,
-    ];
-    Ok(site.one("scatterND", &operands, &[])?.reshape(x.dims())?.into())
+    let written = batch * groups * count;
+    let rows = super::layout::expand_to(site, &rows.reshape([written, 1])?, &[written as i64, inner as i64])?;
+    let operands = [x.reshape([batch * groups * most, inner])?, rows, update.reshape([written, inner])?];
+    Ok(site.one("scatterElements", &operands, &[])?.reshape(x.dims())?.into())
 }
