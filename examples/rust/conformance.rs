@@ -68,7 +68,8 @@ fn compare(got: &Tensor, wanted: &Tensor) -> Result<(), String> {
     let (got, wanted) = (wide(got), wide(wanted));
     for (index, (&got, &wanted)) in got.iter().zip(&wanted).enumerate() {
         let close = got == wanted || (got.is_nan() && wanted.is_nan());
-        if !close && !((got - wanted).abs() <= 1e-7 + 1e-3 * wanted.abs()) {
+        let near = (got - wanted).abs() <= 1e-7 + 1e-3 * wanted.abs();
+        if !close && !near {
             return Err(format!("element {index} is {got}, {wanted} is wanted"));
         }
     }

@@ -1,11 +1,14 @@
 //! Networks: as data (nodes over values, in an order in which they can run), as plans for inputs of given dims, and as
 //! sessions that run them.
 
+mod host;
 mod node;
 pub mod operators;
 mod order;
 mod plan;
 mod session;
+#[cfg(test)]
+mod tests;
 
 pub use order::sort;
 pub use session::{Options, Port, Session, Timing};

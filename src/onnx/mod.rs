@@ -13,6 +13,7 @@ mod scope;
 mod tensor;
 #[cfg(test)]
 mod tests;
+mod versions;
 
 pub use external::External;
 pub use limits::Limits;

@@ -2,7 +2,7 @@
 //! constants.
 
 use super::scope::Scopes;
-use super::{External, Limits, OPSETS, invalid_model, proto, quoted, tensor};
+use super::{External, Limits, OPSETS, invalid_model, proto, quoted, tensor, versions};
 use crate::graph::{Attribute, Graph, Node, ValueId};
 use crate::tensor::Tensor;
 use crate::{DType, Error, Result};
@@ -134,7 +134,7 @@ impl<'m> Reader<'m> {
         if let Some(function) = self.functions.get(&key).copied() {
             return self.call(function, inputs, outputs, attributes, context);
         }
-        let version = version_of(key.0, context)?;
+        let version = version_of(key.0, key.1, context)?;
         if (key.0, key.1) == ("", "Constant") {
             return self.constant(&outputs, &attributes);
         }
@@ -227,9 +227,9 @@ fn identity(operand: ValueId, result: ValueId) -> Node {
 }
 
 /// Version of the operator set of that name, which the model must import.
-fn version_of(domain: &str, context: &Context) -> Result<i64> {
+fn version_of(domain: &str, op: &str, context: &Context) -> Result<i64> {
     match context.opsets.get(domain) {
-        Some(version) if !domain.is_empty() || OPSETS.contains(version) => Ok(*version),
+        Some(version) if !domain.is_empty() || versions::is_read(op, *version) => Ok(*version),
         Some(version) => invalid_model(format!(
             "operator sets {} to {} are read, got {version}",
             OPSETS.start(),

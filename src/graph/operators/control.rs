@@ -2,8 +2,10 @@
 
 use super::{Operator, row};
 use crate::graph::plan::{Lowered, Repeat, Rule, Site, is_true};
+use crate::graph::{Attribute, Capture, Graph, Node, ValueId};
 use crate::shape::normalize_axis;
 use crate::{Error, Result};
+use std::sync::Arc;
 
 pub const ROWS: &[Operator] = &[row("If", branch), row("Loop", repeat), row("Scan", scan)];
 
@@ -41,7 +43,7 @@ fn repeat(site: &mut Site) -> Rule {
 
 fn scan(site: &mut Site) -> Rule {
     if site.version() < 9 {
-        return Err(Error::UnsupportedOp("versions below 9 are not supported".into()).into());
+        return scan_batches(site);
     }
     let body = site.node.graph("body")?;
     let inputs = (0..site.operands().len()).map(|index| site.input(index)).collect::<Result<Vec<_>>>()?;
@@ -86,4 +88,64 @@ fn scan(site: &mut Site) -> Rule {
         slices: vec![Vec::new(); stacked],
         stacked: outputs,
     })))
+}
+
+/// Version 8 has a batch as the first axis of everything: a scan of each of its members, as a body around the body.
+fn scan_batches(site: &mut Site) -> Rule {
+    let operands = (1..site.operands().len()).map(|index| site.input(index)).collect::<Result<Vec<_>>>()?;
+    let batch = operands.first().and_then(|operand| operand.dims().first().copied()).unwrap_or(0);
+    if let Some(odd) = operands.iter().find(|operand| operand.dims().first() != Some(&batch)) {
+        let text = format!("a batch of {batch} is wanted, got dims {:?}", odd.dims());
+        return Err(Error::ShapeMismatch(text).into());
+    }
+    if let Some(lengths) = site.maybe_integers(0)? {
+        let whole = operands.last().and_then(|operand| operand.dims().get(1)).map(|&length| length as i64);
+        if lengths.iter().any(|&length| Some(length) != whole) {
+            return Err(
+                Error::UnsupportedOp("sequence_lens of different lengths are not supported".into()).into()
+            );
+        }
+    }
+    let body = Arc::new(around(site.node)?);
+    let stacked = body.outputs.len();
+    Ok(Lowered::Repeat(Box::new(Repeat {
+        body,
+        conditional: false,
+        trips: Some(batch as u64),
+        going: true,
+        done: 0,
+        carried: Vec::new(),
+        sliced: operands.into_iter().map(|operand| (operand, 0, false)).collect(),
+        stacked: vec![(0, false); stacked],
+        slices: vec![Vec::new(); stacked],
+    })))
+}
+
+/// A graph of one node: the scan without a batch.
+fn around(node: &Node) -> Result<Graph> {
+    let mut body = (*node.graph("body")?).clone();
+    let mut graph = Graph { name: body.name.clone(), ..Graph::default() };
+    let same = |ids: &[ValueId], graph: &mut Graph| -> Vec<ValueId> {
+        ids.iter().map(|id| graph.add_value(body.name_of(*id))).collect()
+    };
+    graph.inputs = same(&body.inputs, &mut graph);
+    graph.outputs = same(&body.outputs, &mut graph);
+    for capture in &mut body.captures {
+        let inner = graph.add_value("");
+        graph.captures.push(Capture { outer: capture.outer, inner });
+        capture.outer = inner;
+    }
+    let mut attributes = node.attributes.clone();
+    if let Some(directions) = attributes.remove("directions") {
+        attributes.insert("scan_input_directions".into(), directions);
+    }
+    attributes.insert("body".into(), Attribute::Graph(Arc::new(body)));
+    graph.nodes.push(Node {
+        version: 9,
+        inputs: graph.inputs.iter().copied().map(Some).collect(),
+        outputs: graph.outputs.iter().copied().map(Some).collect(),
+        attributes,
+        ..node.clone()
+    });
+    Ok(graph)
 }

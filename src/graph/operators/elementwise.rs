@@ -187,7 +187,10 @@ fn identity(site: &mut Site) -> Rule {
 fn dropout(site: &mut Site) -> Rule {
     let x = site.input(0)?;
     if site.optional(2).is_some() && site.integer(2)? != 0 {
-        return Err(Error::UnsupportedOp("Dropout in training mode is not supported".into()).into());
+        let ratio = if site.optional(1).is_some() { site.numbers(1)?.first().copied() } else { None };
+        if ratio != Some(0.0) {
+            return Err(Error::UnsupportedOp("Dropout in training mode is not supported".into()).into());
+        }
     }
     let mut results = vec![x.clone()];
     if site.wants(1) {

@@ -17,7 +17,18 @@ pub const ROWS: &[Operator] = &[
     row("TopK", top_k), row("OneHot", one_hot),
 ];
 
+/// The operand with its axes in that order; costs nothing where only axes of one element move.
 pub(super) fn transposed(site: &mut Site, x: &Operand, perm: &[i64]) -> Result<Operand> {
+    let dim = |axis: i64| usize::try_from(axis).ok().and_then(|axis| x.dims().get(axis)).copied();
+    if perm.len() == x.rank()
+        && perm.iter().all(|&axis| dim(axis).is_some())
+        && perm.iter().filter(|&&axis| dim(axis) != Some(1)).is_sorted_by(|a, b| a < b)
+    {
+        let dims: Vec<usize> = perm.iter().filter_map(|&axis| dim(axis)).collect();
+        if dims.iter().product::<usize>() == x.meta().size() {
+            return x.reshape(dims);
+        }
+    }
     site.one("transpose", std::slice::from_ref(x), &[("perm", ints(perm))])
 }
 
@@ -25,18 +36,6 @@ fn transpose(site: &mut Site) -> Rule {
     let x = site.input(0)?;
     let reversed = || (0..x.rank() as i64).rev().collect();
     let perm = site.node.ints("perm")?.unwrap_or_else(reversed);
-    // Elements keep their order where only axes of one element move.
-    let moved: Vec<i64> =
-        perm.iter().copied().filter(|&axis| x.dims().get(axis as usize) != Some(&1)).collect();
-    if perm.len() == x.rank()
-        && moved.is_sorted()
-        && perm.iter().all(|&axis| (0..x.rank() as i64).contains(&axis))
-    {
-        let dims: Vec<usize> = perm.iter().map(|&axis| x.dims()[axis as usize]).collect();
-        if dims.iter().product::<usize>() == x.meta().size() {
-            return Ok(x.reshape(dims)?.into());
-        }
-    }
     Ok(transposed(site, &x, &perm)?.into())
 }
 

@@ -1,10 +1,15 @@
-//! Matrix products.
+//! Matrices: products and determinants.
 
+use super::elementwise::is_float;
+use super::layout::transposed;
 use super::{Operator, row};
-use crate::graph::plan::{Rule, Site};
-use crate::ops::Raw;
+use crate::graph::host;
+use crate::graph::plan::{Operand, Rule, Site};
+use crate::ops::{Meta, Raw};
+use crate::tensor::Tensor;
+use crate::{Error, Result};
 
-pub const ROWS: &[Operator] = &[row("MatMul", matmul), row("Gemm", gemm)];
+pub const ROWS: &[Operator] = &[row("MatMul", matmul), row("Gemm", gemm), row("Det", det)];
 
 /// Operands of one dim are rows and columns whose axis goes again.
 fn matmul(site: &mut Site) -> Rule {
@@ -16,7 +21,7 @@ fn matmul(site: &mut Site) -> Rule {
     if column {
         b = b.reshape([b.dims()[0], 1])?;
     }
-    let y = site.one("matmul", &[a, b], &[])?;
+    let y = if is_float(a.dtype()) { site.one("matmul", &[a, b], &[])? } else { whole(site, &a, &b)? };
     let mut dims = y.dims().to_vec();
     if column {
         dims.pop();
@@ -25,6 +30,21 @@ fn matmul(site: &mut Site) -> Rule {
         dims.remove(dims.len() - if column { 1 } else { 2 });
     }
     Ok(y.reshape(dims)?.into())
+}
+
+/// Of whole numbers: products of elements and their sums.
+fn whole(site: &mut Site, a: &Operand, b: &Operand) -> Result<Operand> {
+    let mut order: Vec<i64> = (0..b.rank() as i64).collect();
+    order.swap(b.rank() - 2, b.rank() - 1);
+    let columns = transposed(site, b, &order)?;
+    let with_axis = |operand: &Operand, place: usize| {
+        let mut dims = operand.dims().to_vec();
+        dims.insert(place, 1);
+        operand.reshape(dims)
+    };
+    let operands = [with_axis(a, a.rank() - 1)?, with_axis(&columns, b.rank() - 2)?];
+    let products = site.one("mul", &operands, &[])?;
+    super::reduce::sums(site, &products, &[products.rank() - 1])
 }
 
 fn gemm(site: &mut Site) -> Rule {
@@ -36,4 +56,20 @@ fn gemm(site: &mut Site) -> Rule {
         ("beta", Raw::Number(site.node.float("beta", 1.0)?)),
     ];
     Ok(site.call_with("matmul", &[Some(a), Some(b), c], &options)?.into())
+}
+
+fn det(site: &mut Site) -> Rule {
+    let x = site.input(0)?;
+    let [lead @ .., rows, columns] = x.dims() else {
+        return Err(Error::ShapeMismatch(format!("matrices are wanted, got dims {:?}", x.dims())).into());
+    };
+    if rows != columns {
+        return Err(
+            Error::ShapeMismatch(format!("square matrices are wanted, got dims {:?}", x.dims())).into()
+        );
+    }
+    let output = Meta::new(x.dtype(), lead);
+    let meta = output.clone();
+    let form = move |inputs: &[Option<Tensor>]| host::det(inputs, &meta);
+    Ok(site.host("det", &[x], vec![output], form)?.into())
 }

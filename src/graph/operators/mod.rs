@@ -4,19 +4,26 @@
 mod attention;
 mod control;
 mod conv;
+mod einsum;
 mod elementwise;
+mod equation;
 mod layout;
+mod loss;
 mod matmul;
 mod norm;
 mod pool;
 mod recurrent;
 mod reduce;
+mod select;
+mod sequence;
 mod shape;
+mod signal;
+mod vision;
 
 use super::plan::{Rule, Site};
 use super::{Graph, Node};
 use crate::error::quoted;
-use crate::{Error, Result};
+use crate::{DType, Error, Result};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::OnceLock;
 
@@ -44,18 +51,31 @@ pub(super) const fn shared(name: &'static str, op: &'static str, lower: fn(&mut 
     Operator { op, ..row(name, lower) }
 }
 
+/// The element type of that number in ONNX.
+pub(super) fn element_type(number: i64) -> Result<DType> {
+    let row = crate::DTYPES.iter().find(|row| i64::from(row.onnx) == number);
+    let unknown = || Error::UnsupportedDtype(format!("element type {number} is not supported"));
+    Ok(row.ok_or_else(unknown)?.dtype)
+}
+
 const FAMILIES: &[&[Operator]] = &[
     attention::ROWS,
     control::ROWS,
     conv::ROWS,
+    einsum::ROWS,
     elementwise::ROWS,
     layout::ROWS,
+    loss::ROWS,
     matmul::ROWS,
     norm::ROWS,
     pool::ROWS,
     recurrent::ROWS,
     reduce::ROWS,
+    select::ROWS,
+    sequence::ROWS,
     shape::ROWS,
+    signal::ROWS,
+    vision::ROWS,
 ];
 
 /// Every row.

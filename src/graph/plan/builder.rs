@@ -14,11 +14,14 @@ pub type HostForm = dyn Fn(&[Option<Tensor>]) -> Result<Vec<Tensor>> + Send + Sy
 /// Identity of an operand: its memory, its dims.
 type FoldKey = (&'static str, String, Vec<Option<(usize, Vec<usize>)>>);
 
+/// Operands and results of a call.
+type Folded = (Vec<Option<Tensor>>, Vec<Tensor>);
+
 /// Results of calls on lasting constants, shared by all plans of a session, so that each is worked out and held once.
 #[derive(Default)]
 pub struct Folds {
     /// The operands stay with the results: a key's addresses must not be used again.
-    known: Mutex<HashMap<FoldKey, (Vec<Option<Tensor>>, Vec<Tensor>)>>,
+    known: Mutex<HashMap<FoldKey, Folded>>,
 }
 
 /// Results below this many bytes are worked out again rather than kept.

@@ -15,7 +15,7 @@ mod stage;
 pub use builder::Folds;
 pub use flow::{Repeat, is_true};
 pub use planner::Planner;
-pub use site::{Lowered, Rule, Site, Stop, ints, numbers};
+pub use site::{Lowered, Rule, Site, Stop, convert, integers, ints, numbers};
 pub use stage::{End, Stage, Stages, Step, Told, Work};
 
 use crate::Result;

@@ -53,21 +53,24 @@ impl Planner {
 
     /// The first stage.
     pub fn start(self) -> Result<Stage> {
-        self.walk()
+        self.walk(&[])
     }
 
     /// The stage that follows what a run told.
     pub(super) fn go_on(mut self, told: Told) -> Result<Stage> {
+        let mut held = self.live_slots();
         match told {
             Told::Value(slot, tensor) => {
+                held.push(slot);
                 self.builder.told.insert(slot, tensor);
             }
             Told::Dims(metas) => {
+                held.extend(metas.iter().map(|(slot, _)| *slot));
                 let operands = metas.into_iter().map(|(slot, meta)| Operand::slot(slot, meta)).collect();
                 self.bind(operands)?;
             }
         }
-        self.walk()
+        self.walk(&held)
     }
 
     /// Slots that the walk may still read.
@@ -89,7 +92,8 @@ impl Planner {
         slots
     }
 
-    fn walk(mut self) -> Result<Stage> {
+    /// Goes on to where a run must tell something, or to the end. A run has the slots `held` then.
+    fn walk(mut self, held: &[usize]) -> Result<Stage> {
         let end = loop {
             let Some(frame) = self.frames.last() else {
                 return Err(Error::Internal("a plan has no frame left".into()));
@@ -106,7 +110,7 @@ impl Planner {
                 Err(Stop::Error(error)) => return Err(error),
             }
         };
-        self.forget();
+        self.forget(matches!(end, End::Dims(_)));
         let last = matches!(end, End::Results(_));
         let mut live = end.reads();
         if !last {
@@ -115,7 +119,7 @@ impl Planner {
         let steps = std::mem::take(&mut self.builder.steps);
         let steps = passes::run(&mut self.builder, steps, &live)?;
         let slots = self.builder.slots;
-        Ok(Stage::new(steps, &live, end, slots, (!last).then_some(self)))
+        Ok(Stage::new(steps, held, &live, end, slots, (!last).then_some(self)))
     }
 
     /// Turns the next node into steps; an end where only a run can tell the results' dims.
@@ -249,11 +253,18 @@ impl Planner {
         frame.graph.outputs.iter().map(result).collect()
     }
 
-    /// Drops values that no later node reads.
-    fn forget(&mut self) {
-        for frame in &mut self.frames {
+    /// Drops values that no later node reads; the next one has read its own where it is `done`.
+    fn forget(&mut self, done: bool) {
+        let count = self.frames.len();
+        for index in 0..count {
+            // A branch took along what it reads when it began, a body does so each time.
+            let read = match self.frames.get(index + 1) {
+                Some(inner) => matches!(inner.flow, Flow::Branch),
+                None => done,
+            };
+            let frame = &mut self.frames[index];
             let mut wanted = vec![false; frame.values.len()];
-            let later = frame.graph.nodes.iter().skip(frame.next).flat_map(Node::reads);
+            let later = frame.graph.nodes.iter().skip(frame.next + usize::from(read)).flat_map(Node::reads);
             later.chain(frame.graph.outputs.iter().copied()).for_each(|id| wanted[id.index()] = true);
             frame.values.iter_mut().zip(wanted).for_each(|(value, wanted)| {
                 if !wanted {

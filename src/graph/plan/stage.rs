@@ -85,6 +85,8 @@ impl Told {
 pub struct Stage {
     /// Steps in order.
     pub steps: Vec<Step>,
+    /// Slots that the stages before have filled and nobody reads from here on.
+    pub left: Vec<usize>,
     /// For each step the slots that nobody reads after it.
     pub dead: Vec<Vec<usize>>,
     /// How it ends.
@@ -97,10 +99,20 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// A stage from its parts. `live` are the slots that are read after its steps.
-    pub fn new(steps: Vec<Step>, live: &[usize], end: End, slots: usize, planner: Option<Planner>) -> Stage {
-        let dead = dead_after(&steps, live, slots);
-        Stage { steps, dead, end, slots, planner, next: Stages::default() }
+    /// A stage from its parts. A run has the slots `held` before its steps; `live` are read after them.
+    pub fn new(
+        steps: Vec<Step>,
+        held: &[usize],
+        live: &[usize],
+        end: End,
+        slots: usize,
+        planner: Option<Planner>,
+    ) -> Stage {
+        let (dead, needed) = dead_after(&steps, live, slots);
+        let mut left: Vec<usize> = held.iter().copied().filter(|&slot| !needed[slot]).collect();
+        left.sort_unstable();
+        left.dedup();
+        Stage { steps, left, dead, end, slots, planner, next: Stages::default() }
     }
 
     /// The stage that goes on from what a run tells.
@@ -129,8 +141,8 @@ impl End {
     }
 }
 
-/// For each step the slots that it reads or writes last.
-fn dead_after(steps: &[Step], live: &[usize], slots: usize) -> Vec<Vec<usize>> {
+/// For each step the slots that it reads or writes last, and for each slot whether somebody reads it or writes it.
+fn dead_after(steps: &[Step], live: &[usize], slots: usize) -> (Vec<Vec<usize>>, Vec<bool>) {
     let mut needed = vec![false; slots];
     live.iter().for_each(|&slot| needed[slot] = true);
     let mut dead = vec![Vec::new(); steps.len()];
@@ -141,7 +153,7 @@ fn dead_after(steps: &[Step], live: &[usize], slots: usize) -> Vec<Vec<usize>> {
             }
         }
     }
-    dead
+    (dead, needed)
 }
 
 /// Stages by what led to them; the least recently used ones go.

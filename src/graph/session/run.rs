@@ -98,6 +98,7 @@ pub fn run(
     let mut run = Run { session, values: feeds.into_iter().map(Held::new).collect() };
     loop {
         run.values.resize(stage.slots.max(run.values.len()), Held::default());
+        stage.left.iter().for_each(|&slot| run.values[slot] = Held::default());
         for (step, dead) in stage.steps.iter().zip(&stage.dead) {
             check()?;
             let step_run = match &mut times {

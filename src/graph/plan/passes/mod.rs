@@ -15,10 +15,21 @@ use std::collections::HashMap;
 /// The steps once all passes are through. `live` are slots that are read after them.
 pub(super) fn run(builder: &mut Builder, steps: Vec<Step>, live: &[usize]) -> Result<Vec<Step>> {
     let mut list = List::new(steps, live);
+    unread(&mut list);
     affine::run(builder, &mut list)?;
     activation::run(&mut list)?;
     elementwise::run(&mut list)?;
     Ok(list.into_steps())
+}
+
+/// Removes steps whose results nobody reads.
+fn unread(list: &mut List) {
+    for index in (0..list.steps.len()).rev() {
+        let Some(step) = &list.steps[index] else { continue };
+        if step.outputs.iter().all(|&slot| !list.is_live(slot) && list.readers(slot).is_empty()) {
+            list.take(index);
+        }
+    }
 }
 
 /// Steps with who writes and who reads each slot. A step that goes leaves a hole.
