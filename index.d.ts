@@ -1069,6 +1069,67 @@ export function rnn<A extends Operand, B extends Operand, C extends Operand>(x: 
     clip?: number;
   }): Promise<[y: Result<A | B | C>, yH: Result<A | B | C>]>;
 
+/** x / scale to the nearest whole number, ties to even, plus zeroPoint (0 when left out), kept within the range of `outputType`; NaN gives zeroPoint. The quotient is rounded to the type of x, of 16 bits to float32 (ONNX QuantizeLinear). */
+export function quantizeLinear<A extends Operand, B extends Operand, T extends DataType>(x: A, scale: B, options: CallOptions & {
+    /** Optional operand. */
+    zeroPoint?: TypedArray | Tensor;
+    /** Axis along which scales differ, where there is more than one. Default 1. */
+    axis?: number;
+    /** Neighbours along the axis that share a scale; scale then has the dims of x, but for the number of blocks along the axis. 0: scale is one number, or one for each place along the axis. Default 0. */
+    blockSize?: number;
+    /** Element type of the result: uint8, int8, uint16 or int16. */
+    outputType: T;
+  }): Promise<TypedResult<A | B, T>>;
+
+/** (x - zeroPoint) * scale in the type of scale (ONNX DequantizeLinear). */
+export function dequantizeLinear<A extends TypedArray | Tensor, B extends Operand>(x: A, scale: B, options?: CallOptions & {
+    /** Optional operand. */
+    zeroPoint?: TypedArray | Tensor;
+    /** Axis along which scales differ, where there is more than one. Default 1. */
+    axis?: number;
+    /** Neighbours along the axis that share a scale; scale then has the dims of x, but for the number of blocks along the axis. 0: scale is one number, or one for each place along the axis. Default 0. */
+    blockSize?: number;
+  }): Promise<Result<B>>;
+
+/** Sums of whole numbers times a scale to the nearest whole number, ties to even, plus zeroPoint, kept within the range of `outputType`: what ONNX QLinearMatMul and QLinearConv end with, the scale being that of a times that of b over that of the result. */
+export function requantizeLinear<A extends IndexOperand, B extends WideOperand, T extends DataType>(x: A, scale: B, options: CallOptions & {
+    /** Optional operand. */
+    zeroPoint?: TypedArray | Tensor;
+    /** Axis along which scales differ, where there is more than one. Default 1. */
+    axis?: number;
+    /** Element type of the result: uint8, int8, uint16 or int16. */
+    outputType: T;
+  }): Promise<TypedResult<B, T>>;
+
+/** x as uint8, with the scale and the zero point that take the range from its least to its largest number, and 0, to 0 to 255 (ONNX DynamicQuantizeLinear). */
+export function dynamicQuantizeLinear<A extends WideOperand>(x: A, options?: CallOptions): Promise<[y: TypedResult<A, 'uint8'>, yScale: TypedResult<A, 'float32'>, yZeroPoint: TypedResult<A, 'uint8'>]>;
+
+/** (a - aZeroPoint) (b - bZeroPoint) for a [..., m, k] and b [..., k, n], leading dims broadcast, with exact sums; a zero point is one number, or aZeroPoint one for each row, [m] or [..., m, 1], and bZeroPoint one for each column, [n] or [..., 1, n] (ONNX MatMulInteger). */
+export function matMulInteger<A extends WideOperand, B extends TypedArray | Tensor>(a: A, b: B, options?: CallOptions & {
+    /** Optional operand. */
+    aZeroPoint?: WideOperand;
+    /** Optional operand. */
+    bZeroPoint?: TypedArray | Tensor;
+  }): Promise<TypedResult<A, 'int32'>>;
+
+/** (x - xZeroPoint) * (w - wZeroPoint) for x [N, C, ...] with one to three spatial axes and w [M, C / group, kernel...], with exact sums; padding holds xZeroPoint, and wZeroPoint is one number or one for each filter (ONNX ConvInteger). */
+export function convInteger<A extends WideOperand, B extends TypedArray | Tensor>(x: A, w: B, options?: CallOptions & {
+    /** Optional operand. */
+    xZeroPoint?: WideOperand;
+    /** Optional operand. */
+    wZeroPoint?: TypedArray | Tensor;
+    /** Steps between windows, one per spatial axis; 1 each by default. */
+    strides?: readonly number[];
+    /** Padding at the starts of all spatial axes, then at their ends ([top, left, bottom, right]); 0 by default. */
+    pads?: readonly number[];
+    /** Steps between the elements of a window, one per spatial axis; 1 each by default. */
+    dilations?: readonly number[];
+    /** Number of groups that channels are split into; each has weights of its own. Default 1. */
+    group?: number;
+    /** Padding found from the sizes instead of `pads`: SAME_UPPER puts an odd one at the end, SAME_LOWER at the start. Default 'NOTSET'. */
+    autoPad?: 'NOTSET' | 'SAME_UPPER' | 'SAME_LOWER' | 'VALID';
+  }): Promise<TypedResult<A, 'int32'>>;
+
 /** Sum over axes; 0 over none (ONNX ReduceSum). */
 export function reduceSum<A extends Operand>(x: A, options?: CallOptions & {
     /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */

@@ -67,6 +67,16 @@ const rows = [
   ['a clip below 0', () => lstm({ clip: -1 }), 'INVALID_ARGUMENT', 'lstm', 'clip', '-1'],
   ['a layout that is none', () => lstm({ layout: 2 }), 'INVALID_ARGUMENT', 'lstm', 'layout', '2'],
 
+  ['no type to quantise to', () => w.quantizeLinear(f32(4), f32(1), { device }), 'INVALID_ARGUMENT', 'quantizeLinear', 'outputType'],
+  ['a type that nothing is quantised to', () => w.quantizeLinear(f32(4), f32(1), { device, outputType: 'int32' }), 'INVALID_ARGUMENT', 'outputType', 'int32'],
+  ['a zero point of another type', () => w.quantizeLinear(f32(4), f32(1), { device, outputType: 'int8', zeroPoint: new Uint8Array(1) }), 'INVALID_ARGUMENT', 'zeroPoint', 'int8', 'uint8'],
+  ['scales for another axis', () => w.quantizeLinear(tensor([2, 3]), tensor([2]), { device, outputType: 'int8' }), 'SHAPE_MISMATCH', 'scale', '[3]', '[2]'],
+  ['scales for other blocks', () => w.quantizeLinear(tensor([2, 6]), tensor([2, 2]), { device, outputType: 'int8', blockSize: 2 }), 'SHAPE_MISMATCH', 'scale', '[2, 3]'],
+  ['whole numbers of other lengths', () => w.matMulInteger(new Uint8Array(6), new Int8Array(8), { device, dims: [[2, 3], [4, 2]] }), 'SHAPE_MISMATCH', 'matMulInteger', '[2, 3]', '[4, 2]'],
+  ['floats for whole numbers', () => w.matMulInteger(f32(6), new Int8Array(6), { device, dims: [[2, 3], [3, 2]] }), 'UNSUPPORTED_DTYPE', 'matMulInteger', 'a', 'float32'],
+  ['zero points for other rows', () => w.matMulInteger(new Uint8Array(6), new Int8Array(6), { device, dims: [[2, 3], [3, 2], [3]], aZeroPoint: new Uint8Array(3) }), 'SHAPE_MISMATCH', 'aZeroPoint'],
+  ['an integer convolution of the wrong rank', () => w.convInteger(new Uint8Array(6), new Int8Array(6), { device, dims: [[2, 3], [3, 2]] }), 'SHAPE_MISMATCH', 'convInteger', 'x'],
+
   ['an unknown option', () => w.relu(f32(2), { device, colour: 1 }), 'INVALID_ARGUMENT', 'relu', 'colour'],
   ['a misspelt option', () => w.conv2d(tensor([1, 1, 3, 3]), tensor([1, 1, 2, 2]), { device, stride: [1, 1] }), 'INVALID_ARGUMENT', 'conv2d', 'stride', 'strides'],
   ['an option in wrong case', () => w.matmul(tensor([2, 2]), tensor([2, 2]), { device, transa: true }), 'INVALID_ARGUMENT', 'transa', 'transA'],

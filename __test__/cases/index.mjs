@@ -7,6 +7,7 @@ import { cases as matmul } from './matmul.mjs';
 import { cases as median } from './median.mjs';
 import { cases as normalize } from './normalize.mjs';
 import { cases as pool } from './pool.mjs';
+import { cases as quantize, levels as quantizeLevels } from './quantize.mjs';
 import { cases as recurrent } from './recurrent.mjs';
 import { cases as resize, levels as resizeLevels } from './resize.mjs';
 import { cases as types, levels as typeLevels } from './types.mjs';
@@ -19,7 +20,7 @@ import { cases as reduce, levels as reduceLevels } from './reduce.mjs';
  * options whose oracle is theirs.
  * `named` holds operands given as options; fills are those of helpers/random.mjs.
  */
-export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...types, ...evaluate, ...cast, ...layout, ...resize, ...normalize, ...recurrent, ...reduce, ...median];
+export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...types, ...evaluate, ...cast, ...layout, ...resize, ...normalize, ...quantize, ...recurrent, ...reduce, ...median];
 
 /** Tolerance level of each op. Loosening one needs a sentence here saying why. */
 export const levelOf = {
@@ -42,6 +43,7 @@ export const levelOf = {
   batchNorm: 'normalized',
   rmsNorm: 'normalized',
   groupNorm: 'normalized',
+  ...quantizeLevels,
   lstm: 'normalized',
   gru: 'normalized',
   rnn: 'normalized',

@@ -8,6 +8,7 @@ import { matmul } from './matmul.mjs';
 import { median } from './median.mjs';
 import { batchNorm, groupNorm, layerNorm, logSoftmax, rmsNorm, softmax } from './normalize.mjs';
 import { averagePool, globalAveragePool, globalMaxPool, maxPool } from './pool.mjs';
+import * as quantize from './quantize.mjs';
 import * as recurrent from './recurrent.mjs';
 import { indexReductions, reductions } from './reduce.mjs';
 
@@ -42,6 +43,7 @@ export const oracle = {
   where,
   ...Object.fromEntries(['and', 'or', 'xor', 'not', 'bitwiseAnd', 'bitwiseOr', 'bitwiseXor', 'bitwiseNot', 'bitShift'].map((op) => [op, wholeOp(op)])),
   ...layout,
+  ...quantize,
   ...recurrent,
   resize,
   ...reductions,

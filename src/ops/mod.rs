@@ -28,6 +28,7 @@ mod operands;
 mod planes;
 pub mod pool;
 mod precision;
+pub mod quantize;
 pub mod recurrent;
 pub mod reduce;
 pub mod resize;
@@ -95,6 +96,10 @@ const FAMILIES: &[&[OpSpec]] = &[
     rms_norm::OPS,
     group_norm::OPS,
     recurrent::OPS,
+    quantize::LINEAR,
+    quantize::DYNAMIC,
+    quantize::MATMUL,
+    quantize::WINDOWS,
     reduce::OPS,
     arg::OPS,
     median::OPS,

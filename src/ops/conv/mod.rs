@@ -55,7 +55,14 @@ pub const OPS: &[OpSpec] = &[
 fn shape<const AXES: usize>(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<Vec<Meta>> {
     let (x, w) = (spec.operand(inputs, 0)?, spec.operand(inputs, 1)?);
     spec.expect_rank(0, x, AXES + 2..=AXES + 2)?;
-    spec.expect_rank(1, w, AXES + 2..=AXES + 2)?;
+    let dims = result_dims(spec, [x, w], attrs)?;
+    expect_bias(spec, inputs, w.dims[0])?;
+    Ok(vec![Meta::new(x.dtype, dims)])
+}
+
+/// The result's dims for x [N, C, ...] and w of the same rank.
+pub(super) fn result_dims(spec: &OpSpec, [x, w]: [&Meta; 2], attrs: &Attrs) -> Result<Vec<usize>> {
+    spec.expect_rank(1, w, x.dims.len()..=x.dims.len())?;
     let group = groups(spec, attrs)?;
     let (channels, filters) = (x.dims[1], w.dims[0]);
     if w.dims[1].checked_mul(group) != Some(channels) {
@@ -70,10 +77,9 @@ fn shape<const AXES: usize>(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Resu
     if !filters.is_multiple_of(group) {
         return mismatch!("{}: the {filters} filters of 'w' must divide by 'group', {group}", spec.name);
     }
-    expect_bias(spec, inputs, filters)?;
     let mut dims = vec![x.dims[0], filters];
     dims.extend(window_axes(spec, attrs, &x.dims[2..], &w.dims[2..])?.iter().map(|axis| axis.output));
-    Ok(vec![Meta::new(x.dtype, dims)])
+    Ok(dims)
 }
 
 /// The checked call in numbers.
