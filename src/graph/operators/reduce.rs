@@ -29,6 +29,9 @@ fn reduced(site: &mut Site, op: &'static str) -> Rule {
     }
     let mut options = vec![("keepDims", Raw::Bool(site.node.flag("keepdims", true)?))];
     options.extend(axes.map(|axes| ("axes", ints(&axes))));
+    if matches!(op, "reduceMax" | "reduceMin") {
+        options.push(("empty", Raw::Text("identity".into())));
+    }
     Ok(site.one(op, &[x], &options)?.into())
 }
 
