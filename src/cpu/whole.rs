@@ -10,6 +10,12 @@ pub trait Whole: bytemuck::Pod + Send + Sync + Ord + std::fmt::Debug {
     const ZERO: Self;
     const ONE: Self;
     const SIGNED: bool;
+    const LEAST: Self;
+    const MOST: Self;
+    /// The number in 64 bits, which are those of an int64 where the type has a sign.
+    fn widened(self) -> u64;
+    /// The low bits of such a number.
+    fn cut(bits: u64) -> Self;
     /// The nearest of the range, towards 0.
     fn from_f64(value: f64) -> Self;
     fn plus(self, other: Self) -> Self;
@@ -36,6 +42,14 @@ macro_rules! wholes {
             const ZERO: Self = 0;
             const ONE: Self = 1;
             const SIGNED: bool = <$type>::MIN != 0;
+            const LEAST: Self = <$type>::MIN;
+            const MOST: Self = <$type>::MAX;
+            fn widened(self) -> u64 {
+                self as u64
+            }
+            fn cut(bits: u64) -> Self {
+                bits as $type
+            }
             #[inline]
             fn from_f64(value: f64) -> Self {
                 value as $type

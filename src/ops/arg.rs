@@ -1,14 +1,17 @@
 //! argMax and argMin over one axis.
 
 use super::operands::{device_operand, divisor, host_operand};
+use super::reduce::code;
 use super::spec::*;
-use super::{Attrs, Call, FLOATS};
+use super::{Attrs, Call, NUMBERS, halves};
+use crate::cpu::whole::{Whole, for_whole};
 use crate::cpu::{Float, for_pieces};
 use crate::dtype::DType;
 use crate::kernels::{Arg, Launcher, linear};
 use crate::shape::{normalize_axis, size_of};
 use crate::tensor::{DeviceView, HostView, HostViewMut};
-use crate::{Result, for_float, mismatch};
+use crate::{Result, mismatch};
+use bytemuck::Pod;
 
 const X: &[Operand] = &[required("x")];
 const AXIS: Attribute = attribute("axis", Kind::Int(Some(0)), "Axis that the indices are of.");
@@ -25,10 +28,10 @@ const fn row(name: &'static str, doc: &'static str) -> OpSpec {
         name,
         operands: X,
         attributes: &[AXIS, KEEP_DIMS, LAST],
-        dtypes: FLOATS,
+        dtypes: NUMBERS,
         results: Results::Of(DType::I64),
         shape,
-        cpu: |call, inputs, outputs| for_float!(call.dtype(), arg(call, inputs, outputs)),
+        cpu,
         cuda,
         tolerance: Tolerance::Exact,
         doc,
@@ -76,17 +79,39 @@ fn is_min(call: &Call) -> bool {
     call.spec.name == "argMin"
 }
 
-fn arg<T: Float>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
-    let x = host_operand::<T>(call, inputs, 0)?;
-    let (length, inner) = extents(call)?;
+fn cpu(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
+    match call.dtype() {
+        DType::F64 => floats::<f64>(call, inputs, outputs),
+        DType::F32 => floats::<f32>(call, inputs, outputs),
+        DType::F16 | DType::Bf16 => halves::around(call, inputs, outputs, cpu),
+        dtype => for_whole!(dtype, wholes(call, inputs, outputs)),
+    }
+}
+
+fn floats<T: Float>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
     let (min, last) = (is_min(call), call.attrs.bool(LAST.name));
-    // Whether an element takes the place of an earlier one.
-    let replaces = |next: T, best: T| match (next.is_nan(), best.is_nan()) {
+    search(call, inputs, outputs, |next: T, best: T| match (next.is_nan(), best.is_nan()) {
         (false, false) if next == best => last,
         (false, false) => (next < best) == min,
         (true, true) => last,
         (odd, _) => odd,
-    };
+    })
+}
+
+fn wholes<T: Whole>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
+    let (min, last) = (is_min(call), call.attrs.bool(LAST.name));
+    search(call, inputs, outputs, |next: T, best: T| if next == best { last } else { (next < best) == min })
+}
+
+/// `replaces`: whether an element takes the place of an earlier one.
+fn search<T: Pod + Send + Sync>(
+    call: &Call,
+    inputs: &[Option<HostView>],
+    outputs: &mut [HostViewMut],
+    replaces: impl Fn(T, T) -> bool + Send + Sync,
+) -> Result<()> {
+    let x = host_operand::<T>(call, inputs, 0)?;
+    let (length, inner) = extents(call)?;
     for_pieces(outputs[0].as_slice_mut::<i64>(), 1, length, |start, piece| {
         for (offset, y) in piece.iter_mut().enumerate() {
             let (row, column) = ((start + offset) / inner, (start + offset) % inner);
@@ -115,10 +140,13 @@ fn cuda(
     }
     let (length, inner) = extents(call)?;
     let x = device_operand(call, inputs, 0)?;
+    if !call.dtype().is_float() {
+        return whole_cuda(call, launcher, x, outputs);
+    }
     let (size, y) = (call.dtype().size(), outputs[0].ptr);
     let plan = Plan::of(columns, length, inner, 16 / size, x.0.is_multiple_of(16));
     let workspace = if plan.parts == 1 { None } else { Some(launcher.scratch(16 * columns * plan.parts)?) };
-    let flags = u32::from(is_min(call)) | u32::from(call.attrs.bool(LAST.name)) << 1;
+    let flags = flags(call);
     let mut arguments = vec![
         Arg::Ptr(x),
         Arg::Ptr(workspace.as_ref().map_or(y, |workspace| workspace.ptr())),
@@ -146,6 +174,32 @@ fn cuda(
         Arg::U32(flags),
     ];
     launcher.launch(&format!("arg_{suffix}_merge"), linear((columns * width) as u64, 256, 1)?, &arguments)
+}
+
+fn flags(call: &Call) -> u32 {
+    u32::from(is_min(call)) | u32::from(call.attrs.bool(LAST.name)) << 1
+}
+
+/// Whole numbers, by kernels/reduce_whole.cu.
+fn whole_cuda(
+    call: &Call,
+    launcher: &Launcher,
+    x: crate::driver::DevicePtr,
+    outputs: &[DeviceView],
+) -> Result<()> {
+    let ((length, inner), columns) = (extents(call)?, call.output().size());
+    let width = length.div_ceil(4).next_power_of_two().min(32);
+    let arguments = [
+        Arg::Ptr(x),
+        Arg::Ptr(outputs[0].ptr),
+        Arg::U64(columns as u64),
+        Arg::U64(length as u64),
+        Arg::U64(inner as u64),
+        Arg::U32(width as u32),
+        Arg::U32(code(call.dtype())),
+        Arg::U32(flags(call)),
+    ];
+    launcher.launch("argWhole", linear((columns * width) as u64, 256, 1)?, &arguments)
 }
 
 /// Threads that keep a device busy.
@@ -242,7 +296,7 @@ mod tests {
     #[test]
     fn every_type_has_its_kernel() {
         use Parameter::{Word32, Word64 as W};
-        for suffix in FLOATS.iter().map(|dtype| dtype.suffix()) {
+        for suffix in super::super::FLOATS.iter().map(|dtype| dtype.suffix()) {
             let parameters = |form| kernel(&format!("arg_{suffix}_{form}"), 75).unwrap().1.parameters;
             let rows = [W, W, W, W, W, Word32, Word32, Word32];
             assert_eq!(parameters("rows"), rows);
@@ -250,5 +304,6 @@ mod tests {
             assert_eq!(parameters("column"), [&rows[..], &[W, W]].concat());
             assert_eq!(parameters("merge"), [W, W, W, Word32, Word32, Word32]);
         }
+        assert_eq!(kernel("argWhole", 75).unwrap().1.parameters, [W, W, W, W, W, Word32, Word32, Word32]);
     }
 }

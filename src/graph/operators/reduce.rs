@@ -48,6 +48,9 @@ fn reduced(site: &mut Site, op: &'static str) -> Rule {
     }
     let mut options = vec![("keepDims", Raw::Bool(keeps))];
     options.extend(axes.map(|axes| ("axes", ints(&axes))));
+    if matches!(op, "reduceMax" | "reduceMin") {
+        options.push(("empty", Raw::Text("identity".into())));
+    }
     Ok(site.one(op, &[x], &options)?.into())
 }
 

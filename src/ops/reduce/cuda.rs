@@ -11,8 +11,8 @@ use crate::{DType, Result};
 // Flags of kernels/common/reduce.cuh.
 const ROOT: u32 = 1;
 const LOG: u32 = 2;
-const F16: u32 = 4;
-const BF16: u32 = 8;
+pub const F16: u32 = 4;
+pub const BF16: u32 = 8;
 
 /// Vectors that a thread loads before it folds them.
 const LOADS: usize = 4;

@@ -2,11 +2,17 @@
 
 mod cpu;
 mod cuda;
+mod log_sum_exp;
+mod whole;
 
 use self::cpu::run as on_cpu;
+pub(super) use self::whole::code;
 use super::spec::*;
-use super::{Attrs, FLOATS};
+use super::{Attrs, Call, FLOATS, halves};
+use crate::dtype::DType;
+use crate::kernels::Launcher;
 use crate::shape::normalize_axis;
+use crate::tensor::{DeviceView, HostView, HostViewMut};
 use crate::{Result, for_float, invalid, mismatch};
 
 const X: &[Operand] = &[required("x")];
@@ -17,6 +23,24 @@ const AXES: Attribute = attribute(
 );
 const KEEP_DIMS: Attribute =
     attribute("keepDims", Kind::Bool(true), "Whether reduced axes stay in the result with size 1.");
+const EMPTY: Attribute = attribute(
+    "empty",
+    Kind::Choice(&["error", "identity"]),
+    "What there is of no elements: an error, or what changes no other element: the least number of the type for \
+     reduceMax, the largest for reduceMin.",
+);
+
+/// Element types of the sums, products and norms.
+#[rustfmt::skip]
+const SUMMED: &[DType] = &[
+    DType::F32, DType::F64, DType::F16, DType::Bf16, DType::I64, DType::I32, DType::U64, DType::U32,
+];
+/// Element types of the extremes.
+#[rustfmt::skip]
+const ORDERED: &[DType] = &[
+    DType::F32, DType::F64, DType::F16, DType::Bf16, DType::I64, DType::I32, DType::I8, DType::U64, DType::U32,
+    DType::U8, DType::Bool,
+];
 
 /// What happens to each element before it is folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,28 +99,59 @@ const fn row(name: &'static str, tolerance: Tolerance, doc: &'static str) -> OpS
         name,
         operands: X,
         attributes: &[AXES, KEEP_DIMS],
-        dtypes: FLOATS,
+        dtypes: SUMMED,
         results: Results::One,
         shape,
-        cpu: |call, inputs, outputs| for_float!(call.dtype(), on_cpu(call, inputs, outputs)),
-        cuda: cuda::run,
+        cpu,
+        cuda,
         tolerance,
         doc,
     }
 }
 
+const fn extreme(name: &'static str, doc: &'static str) -> OpSpec {
+    OpSpec { attributes: &[AXES, KEEP_DIMS, EMPTY], dtypes: ORDERED, ..row(name, Tolerance::Exact, doc) }
+}
+
+const fn floats(name: &'static str, cpu: CpuForm, cuda: CudaForm, doc: &'static str) -> OpSpec {
+    OpSpec { dtypes: FLOATS, cpu, cuda, ..row(name, Tolerance::Accumulate, doc) }
+}
+
+fn cpu(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
+    match call.dtype() {
+        DType::F64 => on_cpu::<f64>(call, inputs, outputs),
+        DType::F32 => on_cpu::<f32>(call, inputs, outputs),
+        DType::F16 | DType::Bf16 => halves::around(call, inputs, outputs, cpu),
+        _ => whole::cpu(call, inputs, outputs),
+    }
+}
+
+fn cuda(
+    call: &Call,
+    launcher: &Launcher,
+    inputs: &[Option<DeviceView>],
+    outputs: &[DeviceView],
+) -> Result<()> {
+    let form = if call.dtype().is_float() { cuda::run } else { whole::cuda };
+    form(call, launcher, inputs, outputs)
+}
+
 /// The family's rows.
 #[rustfmt::skip]
 pub const OPS: &[OpSpec] = &[
-    row("reduceSum", Tolerance::Accumulate, "Sum over axes; 0 over none (ONNX ReduceSum)."),
-    row("reduceMean", Tolerance::Accumulate, "Mean over axes; NaN over none (ONNX ReduceMean)."),
-    row("reduceMax", Tolerance::Exact, "Largest element over axes, NaN where there is one (ONNX ReduceMax)."),
-    row("reduceMin", Tolerance::Exact, "Smallest element over axes, NaN where there is one (ONNX ReduceMin)."),
-    row("reduceProd", Tolerance::Accumulate, "Product over axes; 1 over none (ONNX ReduceProd)."),
+    row("reduceSum", Tolerance::Accumulate, "Sum over axes; 0 over none; whole numbers wrap (ONNX ReduceSum)."),
+    row("reduceMean", Tolerance::Accumulate, "Mean over axes; NaN over none; of whole numbers truncated, 0 over none (ONNX ReduceMean)."),
+    extreme("reduceMax", "Largest element over axes, NaN where there is one (ONNX ReduceMax)."),
+    extreme("reduceMin", "Smallest element over axes, NaN where there is one (ONNX ReduceMin)."),
+    row("reduceProd", Tolerance::Accumulate, "Product over axes; 1 over none; whole numbers wrap (ONNX ReduceProd)."),
     row("reduceL1", Tolerance::Accumulate, "Sum of magnitudes over axes (ONNX ReduceL1)."),
-    row("reduceL2", Tolerance::Accumulate, "Root of the sum of squares over axes (ONNX ReduceL2)."),
+    row("reduceL2", Tolerance::Accumulate, "Root of the sum of squares over axes, of whole numbers truncated (ONNX ReduceL2)."),
     row("reduceSumSquare", Tolerance::Accumulate, "Sum of squares over axes (ONNX ReduceSumSquare)."),
-    row("reduceLogSum", Tolerance::Accumulate, "Logarithm of the sum over axes (ONNX ReduceLogSum)."),
+    floats("reduceLogSum", |call, inputs, outputs| for_float!(call.dtype(), on_cpu(call, inputs, outputs)), cuda::run,
+        "Logarithm of the sum over axes (ONNX ReduceLogSum)."),
+    floats("reduceLogSumExp", log_sum_exp::CPU, log_sum_exp::cuda,
+        "Logarithm of the sum of exponentials over axes, taken relative to the largest element; -Infinity over none (ONNX \
+         ReduceLogSumExp)."),
 ];
 
 fn rule_of(spec: &OpSpec) -> Rule {
@@ -135,7 +190,7 @@ fn shape(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<Vec<Meta>> {
         .map(|(&dim, &chosen)| if chosen { 1 } else { dim })
         .collect();
     let nothing = x.dims.iter().zip(&chosen).any(|(&dim, &chosen)| chosen && dim == 0);
-    if nothing && !dims.contains(&0) && matches!(rule_of(spec).fold, Fold::Max | Fold::Min) {
+    if nothing && !dims.contains(&0) && attrs.choice(EMPTY.name) == "error" {
         return mismatch!("{}: 'x' has no elements along the axes reduced (dims {:?})", spec.name, x.dims);
     }
     Ok(vec![Meta::new(x.dtype, dims)])
@@ -194,7 +249,7 @@ mod tests {
 
     #[test]
     fn every_row_has_a_rule() {
-        for spec in OPS {
+        for spec in OPS.iter().filter(|spec| spec.name != "reduceLogSumExp") {
             assert_eq!(rule_of(spec).name, spec.name);
         }
     }
