@@ -12,6 +12,7 @@ mod loss;
 mod matmul;
 mod norm;
 mod pool;
+mod quantize;
 mod recurrent;
 mod reduce;
 mod select;
@@ -69,6 +70,7 @@ const FAMILIES: &[&[Operator]] = &[
     matmul::ROWS,
     norm::ROWS,
     pool::ROWS,
+    quantize::ROWS,
     recurrent::ROWS,
     reduce::ROWS,
     select::ROWS,
