@@ -1069,6 +1069,69 @@ export function rnn<A extends Operand, B extends Operand, C extends Operand>(x: 
     clip?: number;
   }): Promise<[y: Result<A | B | C>, yH: Result<A | B | C>]>;
 
+/** softmax(scale * q k^T + mask) v for q [batch, heads, queries, size], k [batch, key heads, keys, size] and v [batch, key heads, keys, value size], or [batch, queries or keys, heads * size]; several heads of q may share one of k and v. mask broadcasts to [batch, heads, queries, keys]: numbers that are added, or where it is bool, whether a query sees a key; keys beyond its last axis are not seen, nor are those from nonpadKvSeqlen [batch] on. pastKey and pastValue come before k and v. A query that sees no key gives 0 (ONNX Attention, with softcap before the mask). */
+export function attention<A extends Operand, B extends Operand, C extends Operand>(q: A, k: B, v: C, options?: CallOptions & {
+    /** Optional operand. */
+    mask?: TypedArray | Tensor;
+    /** Optional operand. */
+    pastKey?: Operand;
+    /** Optional operand. */
+    pastValue?: Operand;
+    /** Optional operand. */
+    nonpadKvSeqlen?: IndexOperand;
+    /** Whether a query sees no keys behind its own place. Default false. */
+    causal?: boolean;
+    /** Factor of the products; 1 / sqrt(size of a head) when left out. */
+    scale?: number;
+    /** Products become softcap * tanh(product / softcap); 0: they stay. Default 0. */
+    softcap?: number;
+    /** Number of heads of q where operands have three axes. Default 0. */
+    qNumHeads?: number;
+    /** Number of heads of k and v where operands have three axes. Default 0. */
+    kvNumHeads?: number;
+    /** Whether all keys and values, those of the past first, are results too: a list comes. Default false. */
+    present?: boolean;
+    /** What else is the last result, for each query and key: the products, the same within softcap, with the mask, or the weights that multiply v. Default 'none'. */
+    scores?: 'none' | 'products' | 'capped' | 'masked' | 'weights';
+  } & { present?: undefined; scores?: undefined }): Promise<Result<A | B | C>>;
+/** softmax(scale * q k^T + mask) v for q [batch, heads, queries, size], k [batch, key heads, keys, size] and v [batch, key heads, keys, value size], or [batch, queries or keys, heads * size]; several heads of q may share one of k and v. mask broadcasts to [batch, heads, queries, keys]: numbers that are added, or where it is bool, whether a query sees a key; keys beyond its last axis are not seen, nor are those from nonpadKvSeqlen [batch] on. pastKey and pastValue come before k and v. A query that sees no key gives 0 (ONNX Attention, with softcap before the mask). */
+export function attention<A extends Operand, B extends Operand, C extends Operand>(q: A, k: B, v: C, options: CallOptions & {
+    /** Optional operand. */
+    mask?: TypedArray | Tensor;
+    /** Optional operand. */
+    pastKey?: Operand;
+    /** Optional operand. */
+    pastValue?: Operand;
+    /** Optional operand. */
+    nonpadKvSeqlen?: IndexOperand;
+    /** Whether a query sees no keys behind its own place. Default false. */
+    causal?: boolean;
+    /** Factor of the products; 1 / sqrt(size of a head) when left out. */
+    scale?: number;
+    /** Products become softcap * tanh(product / softcap); 0: they stay. Default 0. */
+    softcap?: number;
+    /** Number of heads of q where operands have three axes. Default 0. */
+    qNumHeads?: number;
+    /** Number of heads of k and v where operands have three axes. Default 0. */
+    kvNumHeads?: number;
+    /** Whether all keys and values, those of the past first, are results too: a list comes. Default false. */
+    present?: boolean;
+    /** What else is the last result, for each query and key: the products, the same within softcap, with the mask, or the weights that multiply v. Default 'none'. */
+    scores?: 'none' | 'products' | 'capped' | 'masked' | 'weights';
+  }): Promise<Result<A | B | C>[]>;
+
+/** Pairs (a, b) within the heads of x [batch, heads, places, size] or [batch, places, heads * size] rotated to (cos a - sin b, sin a + cos b); cos and sin are [batch, places, rotated / 2], or [rows, rotated / 2] with the row of each place in positionIds [batch, places] (ONNX RotaryEmbedding). */
+export function rotaryEmbedding<A extends Operand, B extends Operand, C extends Operand>(x: A, cos: B, sin: C, options?: CallOptions & {
+    /** Optional operand. */
+    positionIds?: IndexOperand;
+    /** Whether pairs are neighbours instead of half a head apart. Default false. */
+    interleaved?: boolean;
+    /** Number of heads where x has three axes. Default 0. */
+    numHeads?: number;
+    /** Elements of a head that are rotated, from its start; 0 for all. Default 0. */
+    rotaryEmbeddingDim?: number;
+  }): Promise<Result<A | B | C>>;
+
 /** x / scale to the nearest whole number, ties to even, plus zeroPoint (0 when left out), kept within the range of `outputType`; NaN gives zeroPoint. The quotient is rounded to the type of x, of 16 bits to float32 (ONNX QuantizeLinear). */
 export function quantizeLinear<A extends Operand, B extends Operand, T extends DataType>(x: A, scale: B, options: CallOptions & {
     /** Optional operand. */
@@ -1105,17 +1168,17 @@ export function requantizeLinear<A extends IndexOperand, B extends WideOperand, 
 export function dynamicQuantizeLinear<A extends WideOperand>(x: A, options?: CallOptions): Promise<[y: TypedResult<A, 'uint8'>, yScale: TypedResult<A, 'float32'>, yZeroPoint: TypedResult<A, 'uint8'>]>;
 
 /** (a - aZeroPoint) (b - bZeroPoint) for a [..., m, k] and b [..., k, n], leading dims broadcast, with exact sums; a zero point is one number, or aZeroPoint one for each row, [m] or [..., m, 1], and bZeroPoint one for each column, [n] or [..., 1, n] (ONNX MatMulInteger). */
-export function matMulInteger<A extends WideOperand, B extends TypedArray | Tensor>(a: A, b: B, options?: CallOptions & {
+export function matMulInteger<A extends WholeOperand, B extends TypedArray | Tensor>(a: A, b: B, options?: CallOptions & {
     /** Optional operand. */
-    aZeroPoint?: WideOperand;
+    aZeroPoint?: WholeOperand;
     /** Optional operand. */
     bZeroPoint?: TypedArray | Tensor;
   }): Promise<TypedResult<A, 'int32'>>;
 
 /** (x - xZeroPoint) * (w - wZeroPoint) for x [N, C, ...] with one to three spatial axes and w [M, C / group, kernel...], with exact sums; padding holds xZeroPoint, and wZeroPoint is one number or one for each filter (ONNX ConvInteger). */
-export function convInteger<A extends WideOperand, B extends TypedArray | Tensor>(x: A, w: B, options?: CallOptions & {
+export function convInteger<A extends WholeOperand, B extends TypedArray | Tensor>(x: A, w: B, options?: CallOptions & {
     /** Optional operand. */
-    xZeroPoint?: WideOperand;
+    xZeroPoint?: WholeOperand;
     /** Optional operand. */
     wZeroPoint?: TypedArray | Tensor;
     /** Steps between windows, one per spatial axis; 1 each by default. */

@@ -112,6 +112,8 @@ export const {
   lstm,
   gru,
   rnn,
+  attention,
+  rotaryEmbedding,
   quantizeLinear,
   dequantizeLinear,
   requantizeLinear,

@@ -13,6 +13,9 @@ const tensor = (dims, type = 'float32') => new Tensor(type, type === 'float64' ?
 /** A call of lstm over [3, 2, 4] with 5 hidden units. */
 const lstm = (options, w_ = [1, 20, 4], r = [1, 20, 5]) => w.lstm(tensor([3, 2, 4]), tensor(w_), tensor(r), { device, ...options });
 
+/** A call of attention with two heads over three queries and four keys. */
+const attention = (options, k = [1, 2, 4, 6], v = k) => w.attention(tensor([1, 2, 3, 6]), tensor(k), tensor(v), { device, ...options });
+
 test(`the test device ${device} is there`, requireDevice);
 
 /** [name, call, codes, what the message holds...] */
@@ -76,6 +79,18 @@ const rows = [
   ['floats for whole numbers', () => w.matMulInteger(f32(6), new Int8Array(6), { device, dims: [[2, 3], [3, 2]] }), 'UNSUPPORTED_DTYPE', 'matMulInteger', 'a', 'float32'],
   ['zero points for other rows', () => w.matMulInteger(new Uint8Array(6), new Int8Array(6), { device, dims: [[2, 3], [3, 2], [3]], aZeroPoint: new Uint8Array(3) }), 'SHAPE_MISMATCH', 'aZeroPoint'],
   ['an integer convolution of the wrong rank', () => w.convInteger(new Uint8Array(6), new Int8Array(6), { device, dims: [[2, 3], [3, 2]] }), 'SHAPE_MISMATCH', 'convInteger', 'x'],
+
+  ['keys of another size', () => attention({}, [1, 2, 4, 5]), 'SHAPE_MISMATCH', 'attention', 'k', '5', '6'],
+  ['keys and values of other lengths', () => attention({}, [1, 2, 4, 6], [1, 2, 5, 6]), 'SHAPE_MISMATCH', 'attention', 'v', '5'],
+  ['heads that are not shared evenly', () => attention({}, [1, 3, 4, 6]), 'SHAPE_MISMATCH', 'attention', 'heads', '3'],
+  ['another batch of keys', () => attention({}, [2, 2, 4, 6]), 'SHAPE_MISMATCH', 'attention', 'k', '2'],
+  ['a mask of other dims', () => attention({ mask: tensor([2, 4]) }), 'SHAPE_MISMATCH', 'attention', 'mask', '[2, 4]'],
+  ['a mask of another type', () => attention({ mask: new Tensor('int32', new Int32Array(4), [4]) }), 'UNSUPPORTED_DTYPE', 'attention', 'mask', 'int32'],
+  ['a past of keys alone', () => attention({ pastKey: tensor([1, 2, 1, 6]) }), 'INVALID_ARGUMENT', 'attention', 'pastValue'],
+  ['a length beyond the keys', () => attention({ nonpadKvSeqlen: new Tensor('int64', new BigInt64Array([5n]), [1]) }), 'OUT_OF_RANGE', 'nonpadKvSeqlen', '0 to 4', '5'],
+  ['three axes without heads', () => w.attention(tensor([1, 3, 6]), tensor([1, 4, 6]), tensor([1, 4, 6]), { device }), 'INVALID_ARGUMENT', 'attention', 'qNumHeads'],
+  ['positions beyond the table', () => w.rotaryEmbedding(tensor([1, 1, 2, 4]), tensor([3, 2]), tensor([3, 2]), { device, positionIds: new Tensor('int32', new Int32Array([0, 3]), [1, 2]) }), 'OUT_OF_RANGE', 'positionIds', '0 to 2', '3'],
+  ['an odd number of rotated elements', () => w.rotaryEmbedding(tensor([1, 1, 2, 3]), tensor([1, 2, 1]), tensor([1, 2, 1]), { device }), 'SHAPE_MISMATCH', 'rotaryEmbedding', '3'],
 
   ['an unknown option', () => w.relu(f32(2), { device, colour: 1 }), 'INVALID_ARGUMENT', 'relu', 'colour'],
   ['a misspelt option', () => w.conv2d(tensor([1, 1, 3, 3]), tensor([1, 1, 2, 2]), { device, stride: [1, 1] }), 'INVALID_ARGUMENT', 'conv2d', 'stride', 'strides'],

@@ -92,7 +92,7 @@ function prepareOperands(row, args, names) {
   const rows = items ? items.map((_, index) => (names ? { ...operands[0], name: names[index] } : operands[0])) : operands;
   const shapes = shapeList(name, dims, items?.length ?? required.length, rows.length);
   for (const operand of operands) if (!operand.required) delete attributes[operand.name];
-  const inputs = rows.map((operand, index) => input(name, operand, values[index], shapes[index], typeGiven(row, operand, type)));
+  const inputs = rows.map((operand, index) => input(name, operand, values[index], shapes[index], typeGiven(row, operand, type, values[index])));
   return {
     inputs,
     attributes,
@@ -130,13 +130,15 @@ function checkCommon(name, { device, transfer }) {
 
 /**
  * The type of an operand's elements where it is known from elsewhere than its array: the option `type` names that of the op's
- * elements, not of operands with types of their own; one that can be of one type alone is.
+ * elements, of operands with types of their own only where they are bits that may have it; one that can be of one type alone is.
  * @param {OpRow} row
  * @param {import('../native.js').OperandRow} operand
  * @param {unknown} type what the option names
+ * @param {unknown} value
  */
-function typeGiven(row, operand, type) {
-  if (operand.dtypes.length > 0) return operand.dtypes.length === 1 ? operand.dtypes[0] : undefined;
+function typeGiven(row, operand, type, value) {
+  if (operand.dtypes.length === 1) return operand.dtypes[0];
+  if (operand.dtypes.length > 0) return value instanceof Uint16Array && operand.dtypes.includes(String(type)) ? type : undefined;
   return type ?? (row.dtypes.length === 1 ? row.dtypes[0] : undefined);
 }
 

@@ -67,7 +67,10 @@ function declaration(row) {
   const one = type ? `TypedResult<${given}, ${type}>` : `Result<${given}>`;
   const results = row.results.map(({ name, dtype }) => `${name}: ${dtype ? `TypedResult<${given}, '${dtype}'>` : one}`);
   const result = row.results.length > 0 ? `[${results.join(', ')}]` : row.givesList ? `${one}[]` : one;
-  return `/** ${row.doc} */\nexport function ${row.name}<${types}>(${parameters}, options${mark}: ${body}): Promise<${result}>;\n`;
+  const head = `/** ${row.doc} */\nexport function ${row.name}<${types}>(${parameters}, options`;
+  if (row.moreBy.length === 0) return `${head}${mark}: ${body}): Promise<${result}>;\n`;
+  const none = row.moreBy.map((name) => `${name}?: undefined`).join('; ');
+  return `${head}${mark}: ${body} & { ${none} }): Promise<${result}>;\n${head}: ${body}): Promise<${result}[]>;\n`;
 }
 
 /** The typings: the hand-written part, then one declaration per op. */

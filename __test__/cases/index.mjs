@@ -1,3 +1,4 @@
+import { cases as attention, levels as attentionLevels } from './attention.mjs';
 import { cases as cast } from './cast.mjs';
 import { cases as conv } from './conv.mjs';
 import { cases as elementwise } from './elementwise.mjs';
@@ -20,7 +21,7 @@ import { cases as reduce, levels as reduceLevels } from './reduce.mjs';
  * options whose oracle is theirs.
  * `named` holds operands given as options; fills are those of helpers/random.mjs.
  */
-export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...types, ...evaluate, ...cast, ...layout, ...resize, ...normalize, ...quantize, ...recurrent, ...reduce, ...median];
+export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...types, ...evaluate, ...cast, ...layout, ...resize, ...normalize, ...attention, ...quantize, ...recurrent, ...reduce, ...median];
 
 /** Tolerance level of each op. Loosening one needs a sentence here saying why. */
 export const levelOf = {
@@ -43,6 +44,7 @@ export const levelOf = {
   batchNorm: 'normalized',
   rmsNorm: 'normalized',
   groupNorm: 'normalized',
+  ...attentionLevels,
   ...quantizeLevels,
   lstm: 'normalized',
   gru: 'normalized',

@@ -4,6 +4,7 @@ import { types } from './cast.mjs';
 import { convolutions, shared } from './conv-tensor-cores.mjs';
 import { halves as halfConvolutions } from './conv-halves.mjs';
 import { binaryOps, unaryOps } from './elementwise.mjs';
+import { kernels as attention } from './attention.mjs';
 import { kernels as quantize } from './quantize.mjs';
 import { layer } from './recurrent.mjs';
 import { cases } from './tensor-cores.mjs';
@@ -137,7 +138,7 @@ const recurrent = [
 ];
 
 /** On a card with several multiprocessors. */
-export const several = [...quantize, ...recurrent, ...elementwise, ...cast, ...layout, ...resizes, ...pool, ...rows, ...reductions, ...args, ...median, ...skinny, ...windows];
+export const several = [...attention, ...quantize, ...recurrent, ...elementwise, ...cast, ...layout, ...resizes, ...pool, ...rows, ...reductions, ...args, ...median, ...skinny, ...windows];
 
 /** Products of halves by each tile and transpose of compute capability 9.0, and sums that leave its tensor cores. */
 const halves = ['float16', 'bfloat16'];

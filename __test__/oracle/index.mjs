@@ -1,3 +1,4 @@
+import * as attention from './attention.mjs';
 import { cast } from './cast.mjs';
 import { conv, convTranspose } from './conv.mjs';
 import { binary, binaryOp, evaluate, unary, unaryOp, where } from './elementwise.mjs';
@@ -43,6 +44,7 @@ export const oracle = {
   where,
   ...Object.fromEntries(['and', 'or', 'xor', 'not', 'bitwiseAnd', 'bitwiseOr', 'bitwiseXor', 'bitwiseNot', 'bitShift'].map((op) => [op, wholeOp(op)])),
   ...layout,
+  ...attention,
   ...quantize,
   ...recurrent,
   resize,

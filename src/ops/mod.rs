@@ -10,6 +10,7 @@ mod spec;
 mod tile;
 
 pub mod arg;
+pub mod attention;
 pub mod binary;
 pub mod bits;
 pub mod cast;
@@ -33,6 +34,7 @@ pub mod recurrent;
 pub mod reduce;
 pub mod resize;
 pub mod rms_norm;
+pub mod rotary;
 mod rows;
 pub mod softmax;
 pub mod unary;
@@ -96,6 +98,8 @@ const FAMILIES: &[&[OpSpec]] = &[
     rms_norm::OPS,
     group_norm::OPS,
     recurrent::OPS,
+    attention::OPS,
+    rotary::OPS,
     quantize::LINEAR,
     quantize::DYNAMIC,
     quantize::MATMUL,
