@@ -1,11 +1,11 @@
 //! Runs conformance cases of ONNX on the CPU:
 //! `cargo run --example conformance --no-default-features -- CASES [part of a name ...]`
 //!
-//! A case is a folder with `model.onnx` and `test_data_set_0/{input,output}_N.pb`. Prints a line for each that fails and
-//! the counts.
+//! A case is a folder with `model.onnx` and `test_data_set_0/{input,output}_N.pb`. An input without a file is the ramp
+//! from 0 to 1. Prints a line for each case and the counts.
 
 use std::path::Path;
-use warpwright::graph::{Options, Session};
+use warpwright::graph::{Dim, Options, Port, Session};
 use warpwright::onnx::{Limits, load_file, read_tensor};
 use warpwright::{DType, Tensor};
 
@@ -43,7 +43,8 @@ fn run(case: &Path) -> Result<(), String> {
     let mut feeds = Vec::new();
     for (index, port) in session.inputs().iter().enumerate() {
         let path = case.join(format!("test_data_set_0/input_{index}.pb"));
-        feeds.push((port.name.clone(), read(&path, &limits)?));
+        let tensor = if path.exists() { read(&path, &limits)? } else { ramp(port)? };
+        feeds.push((port.name.clone(), tensor));
     }
     let feeds = session.check_feeds(feeds).map_err(text)?;
     let run = || session.run(feeds.clone(), &|| Ok(())).map_err(text);
@@ -54,6 +55,17 @@ fn run(case: &Path) -> Result<(), String> {
         compare(got, &wanted).map_err(|why| format!("{}: {why}", port.name))?;
     }
     Ok(())
+}
+
+/// Element i is i / count.
+fn ramp(port: &Port) -> Result<Tensor, String> {
+    let fixed = |dim: &Dim| if let Dim::Fixed(size) = dim { Some(*size) } else { None };
+    let declared = port.declared.as_ref().and_then(|declared| declared.dims.as_ref());
+    let dims: Option<Vec<usize>> = declared.and_then(|dims| dims.iter().map(fixed).collect());
+    let dims = dims.ok_or_else(|| format!("input {} has no file and its dims are open", port.name))?;
+    let count = dims.iter().product::<usize>();
+    let values: Vec<f32> = (0..count).map(|index| index as f32 / count as f32).collect();
+    Tensor::from_slice(DType::F32, dims, &values).map_err(text)
 }
 
 fn read(path: &Path, limits: &Limits) -> Result<Tensor, String> {

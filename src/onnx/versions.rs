@@ -6,7 +6,7 @@ use super::OPSETS;
 #[rustfmt::skip]
 const OLDER: &[(i64, &[&str])] = &[
     (1, &[
-        "ArgMax", "ArgMin", "Constant", "Conv", "ConvTranspose", "DepthToSpace", "Flatten", "Gather", "GlobalAveragePool",
+        "ArgMax", "ArgMin", "AveragePool", "Constant", "Conv", "ConvTranspose", "DepthToSpace", "Flatten", "Gather", "GlobalAveragePool",
         "GlobalMaxPool", "Hardmax", "Identity", "If", "LRN", "LogSoftmax", "Loop", "LpNormalization", "MatMul", "MaxPool",
         "MaxRoiPool", "Not", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
         "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Shape", "Size", "Slice", "Softmax", "Softplus",

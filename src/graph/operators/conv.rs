@@ -137,13 +137,13 @@ fn volume(site: &mut Site, operands: [Option<Operand>; 3]) -> Rule {
     let mut spread = x.dims()[..2].to_vec();
     let mut stretched = spread.clone();
     let (mut between, mut around) = (vec![0; 2], Vec::new());
-    for axis in 0..3 {
+    for (axis, (start, end)) in crops.into_iter().enumerate() {
         let (dim, stride) = (x.dims()[axis + 2], spatial.strides[axis]);
         spread.extend([dim, 1]);
         stretched.push(dim * stride);
         between.extend([0, stride as i64 - 1]);
         let reach = spatial.span(axis) as i64 - 1;
-        around.push([reach - crops[axis].0, reach - crops[axis].1 - (stride as i64 - 1)]);
+        around.push([reach - start, reach - end - (stride as i64 - 1)]);
     }
     let zeros = [vec![0; 8], between].concat();
     let zeros = site.one("pad", &[x.reshape(spread)?], &[("pads", ints(&zeros))])?.reshape(stretched)?;
