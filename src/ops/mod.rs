@@ -33,7 +33,9 @@ pub mod reduce;
 pub mod resize;
 pub mod rms_norm;
 mod rows;
+pub mod running;
 pub mod softmax;
+pub mod top_k;
 pub mod unary;
 
 pub use attrs::{Attrs, COMMON_OPTIONS, Raw, nearest};
@@ -97,6 +99,8 @@ const FAMILIES: &[&[OpSpec]] = &[
     recurrent::OPS,
     reduce::OPS,
     arg::OPS,
+    running::OPS,
+    top_k::OPS,
     median::OPS,
 ];
 
