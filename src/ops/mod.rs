@@ -36,7 +36,9 @@ pub mod resize;
 pub mod rms_norm;
 pub mod rotary;
 mod rows;
+pub mod running;
 pub mod softmax;
+pub mod top_k;
 pub mod unary;
 
 pub use attrs::{Attrs, COMMON_OPTIONS, Raw, nearest};
@@ -106,6 +108,8 @@ const FAMILIES: &[&[OpSpec]] = &[
     quantize::WINDOWS,
     reduce::OPS,
     arg::OPS,
+    running::OPS,
+    top_k::OPS,
     median::OPS,
 ];
 

@@ -32,7 +32,7 @@ const EMPTY: Attribute = attribute(
 
 /// Element types of the sums, products and norms.
 #[rustfmt::skip]
-const SUMMED: &[DType] = &[
+pub(super) const SUMMED: &[DType] = &[
     DType::F32, DType::F64, DType::F16, DType::Bf16, DType::I64, DType::I32, DType::U64, DType::U32,
 ];
 /// Element types of the extremes.
