@@ -1,10 +1,11 @@
 // Classifies handwritten digits that the network has never seen. `node examples/digits --help` lists the options.
 import { parseArgs } from 'node:util';
-import { Tensor, devices, gpuStatus, init } from '../../index.mjs';
+import { Tensor, init } from '../../index.mjs';
+import { describeDevice } from '../device.mjs';
+import { Progress } from '../progress.mjs';
 import { loadHeldBack } from './data.mjs';
 import { sideBySide } from './draw.mjs';
 import { DigitsNetwork } from './network.mjs';
-import { Progress } from './progress.mjs';
 
 const USAGE = `usage: node examples/digits/index.mjs [options]
   --device cpu|cuda|cuda:N|auto   where to run (default auto)
@@ -32,19 +33,6 @@ function readOptions() {
   if (!Number.isInteger(batch) || batch < 1) throw new TypeError(`--batch: expected a whole number from 1, got ${values.batch}`);
   if (!(seconds > 0 && seconds < Infinity)) throw new TypeError(`--seconds: expected a number above 0, got ${values.seconds}`);
   return { device: /** @type {Options['device']} */ (values.device), batch, seconds };
-}
-
-/**
- * The device that was chosen, and why.
- * @param {string} asked @param {string} used
- */
-function describe(asked, used) {
-  const name = devices().find(({ id }) => id === used)?.name ?? 'unknown';
-  if (asked !== 'auto') return `${used} (${name}), as asked`;
-  if (used !== 'cpu') return `${used} (${name}), the first GPU found`;
-  const { available, reason } = gpuStatus();
-  const why = available ? `WARPWRIGHT_DEVICE is ${process.env.WARPWRIGHT_DEVICE}` : `no GPU: ${reason}`;
-  return `cpu (${name}), because ${why}`;
 }
 
 /**
@@ -136,7 +124,7 @@ async function main(options) {
   const digits = await loadHeldBack();
   const network = await DigitsNetwork.load(options.device);
   const { device } = network;
-  console.log(`Device: ${describe(options.device, device)}`);
+  console.log(`Device: ${describeDevice(options.device, device)}`);
 
   const predictions = await predict(network, digits, options);
   const rate = await measureRate(network, digits, options);
