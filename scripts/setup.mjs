@@ -1,5 +1,5 @@
 // Brings a fresh clone to a runnable state: development packages and the built addon. Quick when both are there.
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, root, sh } from './build.mjs';
 import { need } from './tools.mjs';
@@ -19,8 +19,14 @@ function isBuilt() {
   return statSync(join(root, addon)).mtimeMs >= Math.max(...sources.map(newest));
 }
 
+/** Whether every development package is there. */
+function isInstalled() {
+  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  return Object.keys(devDependencies).every((name) => existsSync(join(root, 'node_modules', name)));
+}
+
 need(['cargo']);
-if (!existsSync(join(root, 'node_modules/@napi-rs/cli'))) {
+if (!isInstalled()) {
   // Not `npm ci`: it refuses a lock file that lacks other systems' optional packages, which npm itself leaves out.
   sh('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error']);
 }

@@ -74,22 +74,23 @@ export function resize(image, width, height) {
 /** @param {Image} image @param {ReturnType<typeof taps>} columns */
 function resizeAcross({ width, height, data }, columns) {
   const rows = new Float32Array(columns.length * height * 3);
-  columns.forEach(({ first, weights }, x) => {
-    for (let y = 0; y < height; y++) {
-      let [red, green, blue] = [0, 0, 0];
+  let to = 0;
+  for (let y = 0; y < height; y++) {
+    for (const { first, weights } of columns) {
+      let red = 0;
+      let green = 0;
+      let blue = 0;
       let from = (y * width + first) * 3;
       for (let k = 0; k < weights.length; k++, from += 3) {
-        const weight = weights[k];
-        red += weight * data[from];
-        green += weight * data[from + 1];
-        blue += weight * data[from + 2];
+        red += weights[k] * data[from];
+        green += weights[k] * data[from + 1];
+        blue += weights[k] * data[from + 2];
       }
-      const to = (y * columns.length + x) * 3;
-      rows[to] = red;
-      rows[to + 1] = green;
-      rows[to + 2] = blue;
+      rows[to++] = red;
+      rows[to++] = green;
+      rows[to++] = blue;
     }
-  });
+  }
   return rows;
 }
 

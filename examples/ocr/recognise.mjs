@@ -21,14 +21,15 @@ const LEAST_SPACE = 0.015;
  * @param {Image} image @param {number} x @param {number} y @param {number[]} sums
  */
 export function addSample({ width, height, data }, x, y, sums) {
-  const [right, bottom] = [width - 1, height - 1];
-  const column = Math.min(Math.max(x, 0), right);
-  const row = Math.min(Math.max(y, 0), bottom);
-  const [left, top] = [Math.floor(column), Math.floor(row)];
-  const [across, down] = [column - left, row - top];
+  const column = Math.min(Math.max(x, 0), width - 1);
+  const row = Math.min(Math.max(y, 0), height - 1);
+  const left = Math.floor(column);
+  const top = Math.floor(row);
+  const across = column - left;
+  const down = row - top;
   const here = (top * width + left) * 3;
-  const next = left < right ? 3 : 0;
-  const below = top < bottom ? width * 3 : 0;
+  const next = left < width - 1 ? 3 : 0;
+  const below = top < height - 1 ? width * 3 : 0;
   for (let c = here; c < here + 3; c++) {
     const upper = data[c] + (data[c + next] - data[c]) * across;
     const lower = data[c + below] + (data[c + below + next] - data[c + below]) * across;
