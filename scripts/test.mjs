@@ -53,6 +53,8 @@ const STEPS = [
   ['ops on the emulator, compute capability 7.5', () => emulated('cc=75')],
   ['ops on the emulator, compute capability 8.0', () => emulated('cc=80')],
   ['ops on the emulator, compute capability 9.0', () => emulated('cc=90,multiprocessors=1', /^38/)],
+  ['main job on the emulator, compute capability 8.0', () => emulated('cc=80', /^45/)],
+  ['main job on the emulator, compute capability 9.0', () => emulated('cc=90,multiprocessors=1', /^45/)],
   ['tests on cpu', () => nodeTests(files((name) => !GPU_ONLY.test(name)), { WARPWRIGHT_TEST_DEVICE: 'cpu' })],
   ['benchmarks run', () => sh(process.execPath, ['bench/run.mjs', '--smoke', '--device', 'cpu'])],
   ['main job', () => sh(process.execPath, ['examples/ocr/index.mjs', '--device', 'cpu', '--passes', '1'])],
