@@ -171,10 +171,10 @@ function modelSource(source, rest) {
   if (typeof source === 'string') return { source, options: rest[0] };
   if (source instanceof URL) return { source: require('node:url').fileURLToPath(source), options: rest[0] };
   if (source instanceof ArrayBuffer || source instanceof SharedArrayBuffer) {
-    const ranged = typeof rest[0] === 'number';
-    const bytes = ranged ? new Uint8Array(source, rest[0], typeof rest[1] === 'number' ? rest[1] : undefined) : new Uint8Array(source);
-    const after = ranged ? rest.slice(typeof rest[1] === 'number' ? 2 : 1) : rest;
-    return { source: bytes, options: after[0] };
+    const [offset, length] = rest;
+    if (typeof offset !== 'number') return { source: new Uint8Array(source), options: offset };
+    const ranged = typeof length === 'number';
+    return { source: new Uint8Array(source, offset, ranged ? length : undefined), options: rest[ranged ? 2 : 1] };
   }
   if (isTypedArray(source)) return { source: bytesOf(where, source), options: rest[0] };
   throw invalid(`${where}: the model must be a path or its bytes, got ${describe(source)}`);
