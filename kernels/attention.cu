@@ -68,6 +68,7 @@ WW_DEVICE void weights(T* scores, const void* mask, const void* lengths, T* kept
     const u64 at = batch * s.mask_batch + head * s.mask_head + query * s.mask_query;
     const u64 seen = seen_keys(lengths, batch, query, s);
     T most = -WwLimits<T>::infinity();
+#pragma unroll 1
     for (u64 key = threadIdx.x; key < s.keys; key += 256) {
         T value = x[key];
         if (s.kept == 1) out[key] = value;
@@ -81,12 +82,14 @@ WW_DEVICE void weights(T* scores, const void* mask, const void* lengths, T* kept
     most = block_all(most, true, shared);
     const bool none = most == -WwLimits<T>::infinity();
     T sum = T(0);
+#pragma unroll 1
     for (u64 key = threadIdx.x; key < s.keys; key += 256) {
         const T value = none ? T(0) : ww_exp(x[key] - most);
         x[key] = value;
         sum += value;
     }
     sum = block_all(sum, false, shared);
+#pragma unroll 1
     for (u64 key = threadIdx.x; key < s.keys; key += 256) {
         const T value = none ? T(0) : x[key] / sum;
         x[key] = value;

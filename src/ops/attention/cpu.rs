@@ -43,6 +43,16 @@ enum MaskOf<'a, T> {
     Double(&'a [f64]),
 }
 
+/// Results of a block of queries.
+struct Part<'a, T> {
+    /// Position among the heads of all batches.
+    head: usize,
+    /// The first query.
+    first: usize,
+    y: &'a mut [T],
+    scores: Option<&'a mut [T]>,
+}
+
 struct Work<'a, T> {
     problem: &'a Problem,
     q: Heads<'a, T>,
@@ -133,34 +143,29 @@ impl<T: Math> Work<'_, T> {
             return;
         }
         let many = batch * heads * queries * keys * (size + value_size) >= MANY;
-        let mut parts: Vec<(usize, usize, &mut [T], Option<&mut [T]>)> = Vec::new();
-        let mut rest = (y, scores);
+        let mut parts = Vec::new();
+        let (mut y, mut scores) = (y, scores);
         for head in 0..batch * heads {
             for first in (0..queries).step_by(BLOCK) {
                 let rows = BLOCK.min(queries - first);
-                let (part, tail) = rest.0.split_at_mut(rows * value_size);
-                let (scores, left) = match rest.1 {
-                    Some(scores) => {
-                        let (part, left) = scores.split_at_mut(rows * keys);
-                        (Some(part), Some(left))
-                    }
-                    None => (None, None),
-                };
-                parts.push((head, first, part, scores));
-                rest = (tail, left);
+                let (part, rest) = std::mem::take(&mut y).split_at_mut(rows * value_size);
+                y = rest;
+                let kept = scores.as_mut().map(|all| {
+                    let (part, rest) = std::mem::take(all).split_at_mut(rows * keys);
+                    *all = rest;
+                    part
+                });
+                parts.push(Part { head, first, y: part, scores: kept });
             }
         }
-        let each = |(head, first, y, scores): (usize, usize, &mut [T], Option<&mut [T]>)| {
-            self.block(head, first, y, scores);
-        };
         if many && parts.len() > 1 {
-            install(|| parts.into_par_iter().for_each(each));
+            install(|| parts.into_par_iter().for_each(|part| self.block(part)));
         } else {
-            parts.into_iter().for_each(each);
+            parts.into_iter().for_each(|part| self.block(part));
         }
     }
 
-    fn block(&self, head: usize, first: usize, y: &mut [T], mut scores: Option<&mut [T]>) {
+    fn block(&self, Part { head, first, y, mut scores }: Part<T>) {
         let Problem { heads, key_heads, queries, keys, size, value_size, .. } = *self.problem;
         let (b, h) = (head / heads, head % heads);
         let shared = h / (heads / key_heads);
