@@ -172,7 +172,7 @@ function modelSource(source, rest) {
   if (source instanceof URL) return { source: require('node:url').fileURLToPath(source), options: rest[0] };
   if (source instanceof ArrayBuffer || source instanceof SharedArrayBuffer) {
     const ranged = typeof rest[0] === 'number';
-    const bytes = ranged ? new Uint8Array(source, rest[0], typeof rest[1] === 'number' ? rest[1] : undefined) : new Uint8Array(source);
+    const bytes = ranged ? new Uint8Array(source, /** @type {number} */ (rest[0]), typeof rest[1] === 'number' ? rest[1] : undefined) : new Uint8Array(source);
     const after = ranged ? rest.slice(typeof rest[1] === 'number' ? 2 : 1) : rest;
     return { source: bytes, options: after[0] };
   }
