@@ -196,6 +196,24 @@ test('dims that the caller changes later do not matter', async () => {
   assert.equal((await relu(tensor, { device })).size, 6);
 });
 
+test('dims that are assigned reshape in place', async () => {
+  const values = Float32Array.from({ length: 6 }, (_, i) => i - 3);
+  const tensor = await new Tensor('float32', values, [2, 3]).to(location);
+  const kept = tensor.reshape([6]);
+  const dims = [1, 3, 2];
+  tensor.dims = dims;
+  dims[0] = 9;
+  assert.deepEqual([[...tensor.dims], [...kept.dims], tensor.location], [[1, 3, 2], [6], location]);
+  assert.deepEqual([...(await relu(tensor, { device })).dims], [1, 3, 2]);
+  assert.deepEqual([...await tensor.getData()], [...values]);
+  assert.deepEqual([...await kept.getData()], [...values]);
+  for (const wrong of [[7], [1.5, 4], '6', undefined]) throws(() => (tensor.dims = wrong), ['SHAPE_MISMATCH', 'INVALID_ARGUMENT'], 'dims');
+  assert.deepEqual([...tensor.dims], [1, 3, 2]);
+  tensor.dispose();
+  throws(() => (tensor.dims = [6]), 'DISPOSED');
+  assert.deepEqual([...await kept.getData()], [...values]);
+});
+
 test('data, getData and to agree', async () => {
   const values = Float32Array.from({ length: 12 }, (_, i) => i - 6);
   const tensor = new Tensor('float32', values.subarray(1, 7), [2, 3]);

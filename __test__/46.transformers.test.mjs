@@ -71,6 +71,9 @@ test('tensors of onnxruntime-common go in, tensors of ours come out, readable at
     const { type, dims, size, location, data } = results[name];
     assert.deepEqual([type, [...dims], size, location, [...data]], ['float32', [2, 2], 4, 'cpu', wanted]);
   }
+  // squeeze_ and its kind assign dims.
+  results.y.dims = [1, 4];
+  assert.deepEqual([[...results.y.dims], [...results.y.data]], [[1, 4], [0, 2, 3, 0]]);
   // It puts its own wrappers in their place, then disposes of them.
   results.y.dispose();
   results.y = null;

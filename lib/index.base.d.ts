@@ -122,8 +122,8 @@ export class Tensor {
   constructor(data: TypedArray | Uint8ClampedArray | readonly number[] | readonly bigint[] | readonly boolean[], dims?: readonly number[]);
   /** Element type. */
   readonly type: DataType;
-  /** Dims, outermost first. */
-  readonly dims: readonly number[];
+  /** Dims, outermost first; assigning others reshapes in place. */
+  dims: readonly number[];
   /** Number of elements. */
   readonly size: number;
   /** Where the data is. */

@@ -49,6 +49,14 @@ class Tensor {
     return this.#dims;
   }
 
+  /** As reshape, in place: onnxruntime's tensors let their dims be assigned, and transformers.js does it. */
+  set dims(dims) {
+    const { dims: checked, handle } = this.#reshaped('Tensor', dims);
+    this.#dims = Object.freeze(checked) && checked;
+    if (handle) this.#handle?.dispose();
+    this.#handle = handle;
+  }
+
   /** Number of elements. */
   get size() {
     return sizeOf('Tensor', this.#dims);
@@ -163,14 +171,23 @@ class Tensor {
    * @returns {Tensor}
    */
   reshape(dims) {
-    this.#check('reshape');
-    const checked = checkDims('reshape', dims);
-    if (sizeOf('reshape', checked) !== this.size) {
-      const text = `reshape: dims [${this.#dims.join(', ')}] hold ${this.size} elements, got [${checked.join(', ')}]`;
+    return make({ type: this.#type, data: this.#data, ...this.#reshaped('reshape', dims) });
+  }
+
+  /**
+   * The same elements under other dims.
+   * @param {string} where
+   * @param {unknown} dims
+   */
+  #reshaped(where, dims) {
+    this.#check(where);
+    const checked = checkDims(where, dims);
+    if (sizeOf(where, checked) !== this.size) {
+      const text = `${where}: dims [${this.#dims.join(', ')}] hold ${this.size} elements, got [${checked.join(', ')}]`;
       throw new WarpwrightError('SHAPE_MISMATCH', text);
     }
     const handle = this.#handle && guard(() => /** @type {DeviceTensor} */ (this.#handle).reshape(checked));
-    return make({ type: this.#type, dims: checked, data: this.#data, handle });
+    return { dims: checked, handle };
   }
 
   /** Frees the data. Twice is nothing; calls in flight keep what they use until they are done. */

@@ -73,6 +73,7 @@ export class PageReader {
    */
   async read(image, progress = () => {}) {
     const times = noTime();
+    progress(0, 'finding lines');
     const input = await timed(times, 'prepare', () => detectionInput(image, this.#side));
     const { values, dims } = await timed(times, 'detect', () => answer(this.#detector, input));
     const [height, width] = dims.slice(-2);
