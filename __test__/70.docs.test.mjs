@@ -3,6 +3,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { test } from 'node:test';
 import internal from '../lib/internal.js';
+import { RUN_OPTIONS, SESSION_OPTIONS } from '../lib/session-options.js';
 import { root } from './helpers/process.mjs';
 
 const read = (name) => readFileSync(join(root, name), 'utf8');
@@ -79,4 +80,13 @@ test('versions agree', () => {
   const cargo = read('Cargo.toml').match(/^version = "([^"]+)"/m)[1];
   assert.equal(manifest.version, cargo);
   assert.match(read('CHANGELOG.md'), new RegExp(`^## \\[?${manifest.version.replaceAll('.', '\\.')}`, 'm'));
+});
+
+test('docs/migration.md lists exactly the options of sessions and runs, with what becomes of each', () => {
+  const text = read('docs/migration.md');
+  for (const [heading, table] of [['create', SESSION_OPTIONS], ['run', RUN_OPTIONS]]) {
+    const section = text.split(/^## /m).find((part) => part.startsWith('Options of') && part.includes(`${heading}\``));
+    const rows = Object.fromEntries([...section.matchAll(/^\| `(\w+)` \| (honoured|ignored)/gm)].map((match) => [match[1], match[2]]));
+    assert.deepEqual(rows, table);
+  }
 });
