@@ -9,6 +9,7 @@ import { median } from './median.mjs';
 import { batchNorm, groupNorm, layerNorm, logSoftmax, rmsNorm, softmax } from './normalize.mjs';
 import { averagePool, globalAveragePool, globalMaxPool, maxPool } from './pool.mjs';
 import * as recurrent from './recurrent.mjs';
+import * as running from './running.mjs';
 import { indexReductions, reductions } from './reduce.mjs';
 
 /**
@@ -43,6 +44,7 @@ export const oracle = {
   ...Object.fromEntries(['and', 'or', 'xor', 'not', 'bitwiseAnd', 'bitwiseOr', 'bitwiseXor', 'bitwiseNot', 'bitShift'].map((op) => [op, wholeOp(op)])),
   ...layout,
   ...recurrent,
+  ...running,
   resize,
   ...reductions,
   ...indexReductions,
