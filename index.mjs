@@ -84,6 +84,8 @@ export const {
   split,
   concat,
   pad,
+  expand,
+  tile,
   gather,
   gatherElements,
   scatterElements,
@@ -119,8 +121,12 @@ export const {
   reduceL2,
   reduceSumSquare,
   reduceLogSum,
+  reduceLogSumExp,
   argMax,
   argMin,
+  cumSum,
+  cumProd,
+  topK,
   median,
 } = warpwright;
 export default warpwright;

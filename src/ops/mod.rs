@@ -19,6 +19,7 @@ pub mod conv;
 pub mod conv_transpose;
 pub mod evaluate;
 pub mod geometry;
+pub mod grid_sample;
 pub mod group_norm;
 pub mod layout;
 pub mod matmul;
@@ -27,6 +28,7 @@ pub mod norm;
 mod operands;
 mod planes;
 pub mod pool;
+pub mod pool_places;
 mod precision;
 pub mod recurrent;
 pub mod reduce;
@@ -88,10 +90,12 @@ const FAMILIES: &[&[OpSpec]] = &[
     cast::OPS,
     layout::OPS,
     resize::OPS,
+    grid_sample::OPS,
     matmul::OPS,
     conv::OPS,
     conv_transpose::OPS,
     pool::OPS,
+    pool_places::OPS,
     softmax::OPS,
     norm::OPS,
     rms_norm::OPS,

@@ -83,8 +83,9 @@ fn conv_transpose(site: &mut Site) -> Rule {
     options.push(("group", Raw::Number(site.node.int("group", 1)? as f64)));
     match x.rank() {
         4 => Ok(site.call_with("convTranspose2d", &operands, &options)?.into()),
+        5 => Ok(site.call_with("convTranspose3d", &operands, &options)?.into()),
         3 => line(site, operands, options),
-        _ => Err(Error::UnsupportedOp(format!("ranks 3 and 4 are taken, got dims {:?}", x.dims())).into()),
+        _ => Err(Error::UnsupportedOp(format!("ranks 3 to 5 are taken, got dims {:?}", x.dims())).into()),
     }
 }
 

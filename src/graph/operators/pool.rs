@@ -11,6 +11,7 @@ pub const ROWS: &[Operator] = &[
     row("AveragePool", average_pool),
     shared("GlobalAveragePool", "globalAveragePool", global),
     shared("GlobalMaxPool", "globalMaxPool", global),
+    row("GridSample", grid_sample),
     row("Resize", resize),
     row("Upsample", upsample),
 ];
@@ -50,6 +51,23 @@ fn average_pool(site: &mut Site) -> Rule {
     options.push(("countIncludePad", Raw::Bool(site.node.flag("count_include_pad", false)?)));
     let op = pick(&x, ["averagePool1d", "averagePool2d", "averagePool3d"])?;
     Ok(site.one(op, &[x], &options)?.into())
+}
+
+/// Modes had names of images up to version 19.
+fn grid_sample(site: &mut Site) -> Rule {
+    let (x, grid) = (site.input(0)?, site.input(1)?);
+    let mode = match site.node.word("mode", "linear")?.as_str() {
+        "bilinear" => "linear".to_string(),
+        "bicubic" => "cubic".to_string(),
+        mode => mode.to_string(),
+    };
+    let options = [
+        ("mode", Raw::Text(mode)),
+        ("paddingMode", Raw::Text(site.node.word("padding_mode", "zeros")?)),
+        ("alignCorners", Raw::Bool(site.node.flag("align_corners", false)?)),
+    ];
+    let grid = site.cast(&grid, x.dtype())?;
+    Ok(site.one("gridSample", &[x, grid], &options)?.into())
 }
 
 /// Version 10 has scales alone, in the way of Upsample.
