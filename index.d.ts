@@ -1193,16 +1193,16 @@ export function convInteger<A extends WholeOperand, B extends TypedArray | Tenso
     autoPad?: 'NOTSET' | 'SAME_UPPER' | 'SAME_LOWER' | 'VALID';
   }): Promise<TypedResult<A, 'int32'>>;
 
-/** Sum over axes; 0 over none (ONNX ReduceSum). */
-export function reduceSum<A extends Operand>(x: A, options?: CallOptions & {
+/** Sum over axes; 0 over none; whole numbers wrap (ONNX ReduceSum). */
+export function reduceSum<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
     /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
     axes?: readonly number[];
     /** Whether reduced axes stay in the result with size 1. Default true. */
     keepDims?: boolean;
   }): Promise<Result<A>>;
 
-/** Mean over axes; NaN over none (ONNX ReduceMean). */
-export function reduceMean<A extends Operand>(x: A, options?: CallOptions & {
+/** Mean over axes; NaN over none; of whole numbers truncated, 0 over none (ONNX ReduceMean). */
+export function reduceMean<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
     /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
     axes?: readonly number[];
     /** Whether reduced axes stay in the result with size 1. Default true. */
@@ -1210,23 +1210,27 @@ export function reduceMean<A extends Operand>(x: A, options?: CallOptions & {
   }): Promise<Result<A>>;
 
 /** Largest element over axes, NaN where there is one (ONNX ReduceMax). */
-export function reduceMax<A extends Operand>(x: A, options?: CallOptions & {
+export function reduceMax<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
     /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
     axes?: readonly number[];
     /** Whether reduced axes stay in the result with size 1. Default true. */
     keepDims?: boolean;
+    /** What there is of no elements: an error, or what changes no other element: the least number of the type for reduceMax, the largest for reduceMin. Default 'error'. */
+    empty?: 'error' | 'identity';
   }): Promise<Result<A>>;
 
 /** Smallest element over axes, NaN where there is one (ONNX ReduceMin). */
-export function reduceMin<A extends Operand>(x: A, options?: CallOptions & {
+export function reduceMin<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
     /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
     axes?: readonly number[];
     /** Whether reduced axes stay in the result with size 1. Default true. */
     keepDims?: boolean;
+    /** What there is of no elements: an error, or what changes no other element: the least number of the type for reduceMax, the largest for reduceMin. Default 'error'. */
+    empty?: 'error' | 'identity';
   }): Promise<Result<A>>;
 
-/** Product over axes; 1 over none (ONNX ReduceProd). */
-export function reduceProd<A extends Operand>(x: A, options?: CallOptions & {
+/** Product over axes; 1 over none; whole numbers wrap (ONNX ReduceProd). */
+export function reduceProd<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
     /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
     axes?: readonly number[];
     /** Whether reduced axes stay in the result with size 1. Default true. */
@@ -1234,15 +1238,15 @@ export function reduceProd<A extends Operand>(x: A, options?: CallOptions & {
   }): Promise<Result<A>>;
 
 /** Sum of magnitudes over axes (ONNX ReduceL1). */
-export function reduceL1<A extends Operand>(x: A, options?: CallOptions & {
+export function reduceL1<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
     /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
     axes?: readonly number[];
     /** Whether reduced axes stay in the result with size 1. Default true. */
     keepDims?: boolean;
   }): Promise<Result<A>>;
 
-/** Root of the sum of squares over axes (ONNX ReduceL2). */
-export function reduceL2<A extends Operand>(x: A, options?: CallOptions & {
+/** Root of the sum of squares over axes, of whole numbers truncated (ONNX ReduceL2). */
+export function reduceL2<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
     /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
     axes?: readonly number[];
     /** Whether reduced axes stay in the result with size 1. Default true. */
@@ -1250,7 +1254,7 @@ export function reduceL2<A extends Operand>(x: A, options?: CallOptions & {
   }): Promise<Result<A>>;
 
 /** Sum of squares over axes (ONNX ReduceSumSquare). */
-export function reduceSumSquare<A extends Operand>(x: A, options?: CallOptions & {
+export function reduceSumSquare<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
     /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
     axes?: readonly number[];
     /** Whether reduced axes stay in the result with size 1. Default true. */
@@ -1265,8 +1269,16 @@ export function reduceLogSum<A extends Operand>(x: A, options?: CallOptions & {
     keepDims?: boolean;
   }): Promise<Result<A>>;
 
+/** Logarithm of the sum of exponentials over axes, taken relative to the largest element; -Infinity over none (ONNX ReduceLogSumExp). */
+export function reduceLogSumExp<A extends Operand>(x: A, options?: CallOptions & {
+    /** Axes to reduce, negative ones counted from the end; all of them by default or for an empty list. */
+    axes?: readonly number[];
+    /** Whether reduced axes stay in the result with size 1. Default true. */
+    keepDims?: boolean;
+  }): Promise<Result<A>>;
+
 /** Index of the largest element along an axis; NaN counts as larger than any (ONNX ArgMax). */
-export function argMax<A extends Operand>(x: A, options?: CallOptions & {
+export function argMax<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
     /** Axis that the indices are of. Default 0. */
     axis?: number;
     /** Whether the axis stays in the result with size 1. Default true. */
@@ -1276,7 +1288,7 @@ export function argMax<A extends Operand>(x: A, options?: CallOptions & {
   }): Promise<TypedResult<A, 'int64'>>;
 
 /** Index of the smallest element along an axis; NaN counts as smaller than any (ONNX ArgMin). */
-export function argMin<A extends Operand>(x: A, options?: CallOptions & {
+export function argMin<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
     /** Axis that the indices are of. Default 0. */
     axis?: number;
     /** Whether the axis stays in the result with size 1. Default true. */
@@ -1284,6 +1296,38 @@ export function argMin<A extends Operand>(x: A, options?: CallOptions & {
     /** Whether the last of equal elements is taken instead of the first. Default false. */
     selectLastIndex?: boolean;
   }): Promise<TypedResult<A, 'int64'>>;
+
+/** Sums of the elements up to each place of an axis; whole numbers wrap (ONNX CumSum). */
+export function cumSum<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
+    /** Axis to run along; negative ones count from the end. Default 0. */
+    axis?: number;
+    /** Whether an element counts from the next place on only, so that the first result is that of none. Default false. */
+    exclusive?: boolean;
+    /** Whether the axis is walked from its end to its start. Default false. */
+    reverse?: boolean;
+  }): Promise<Result<A>>;
+
+/** Products of the elements up to each place of an axis; whole numbers wrap (ONNX CumProd). */
+export function cumProd<A extends TypedArray | Tensor>(x: A, options?: CallOptions & {
+    /** Axis to run along; negative ones count from the end. Default 0. */
+    axis?: number;
+    /** Whether an element counts from the next place on only, so that the first result is that of none. Default false. */
+    exclusive?: boolean;
+    /** Whether the axis is walked from its end to its start. Default false. */
+    reverse?: boolean;
+  }): Promise<Result<A>>;
+
+/** The k largest or smallest elements along an axis, the first in order first, and their indices; of equal ones the lower index comes first, and NaN comes before any number (ONNX TopK). */
+export function topK<A extends TypedArray | Tensor>(x: A, options: CallOptions & {
+    /** How many elements are taken; required. */
+    k: number;
+    /** Axis to look along; negative ones count from the end. Default -1. */
+    axis?: number;
+    /** Whether the largest elements are taken instead of the smallest. Default true. */
+    largest?: boolean;
+    /** Whether the results must be in order; they are in any case. Default true. */
+    sorted?: boolean;
+  }): Promise<[values: Result<A>, indices: TypedResult<A, 'int64'>]>;
 
 /** The median of each column of rows [n, d], n at least 1; picked values are exact. */
 export function median<A extends WideOperand>(rows: A, options?: CallOptions & {

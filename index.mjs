@@ -129,8 +129,12 @@ export const {
   reduceL2,
   reduceSumSquare,
   reduceLogSum,
+  reduceLogSumExp,
   argMax,
   argMin,
+  cumSum,
+  cumProd,
+  topK,
   median,
 } = warpwright;
 export default warpwright;

@@ -12,6 +12,7 @@ import { cases as quantize, levels as quantizeLevels } from './quantize.mjs';
 import { cases as recurrent } from './recurrent.mjs';
 import { cases as resize, levels as resizeLevels } from './resize.mjs';
 import { cases as types, levels as typeLevels } from './types.mjs';
+import { cases as running, levels as runningLevels } from './running.mjs';
 import { cases as reduce, levels as reduceLevels } from './reduce.mjs';
 
 /**
@@ -21,7 +22,7 @@ import { cases as reduce, levels as reduceLevels } from './reduce.mjs';
  * options whose oracle is theirs.
  * `named` holds operands given as options; fills are those of helpers/random.mjs.
  */
-export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...types, ...evaluate, ...cast, ...layout, ...resize, ...normalize, ...attention, ...quantize, ...recurrent, ...reduce, ...median];
+export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...types, ...evaluate, ...cast, ...layout, ...resize, ...normalize, ...attention, ...quantize, ...recurrent, ...reduce, ...running, ...median];
 
 /** Tolerance level of each op. Loosening one needs a sentence here saying why. */
 export const levelOf = {
@@ -50,6 +51,7 @@ export const levelOf = {
   gru: 'normalized',
   rnn: 'normalized',
   ...reduceLevels,
+  ...runningLevels,
   median: 'rounded',
   relu: 'exact',
   leakyRelu: 'function',

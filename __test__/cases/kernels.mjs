@@ -90,6 +90,16 @@ const args = ['argMax', 'argMin'].flatMap((op) => [
   row(op, 'columns', [[40, 5]], { axis: 0 }),
 ]);
 
+const whole = (op, options, dtypes = ['int32']) => row(op, 'whole numbers', [[3, 9]], options, { fill: [1, 2, 3], dtypes });
+const counted = [
+  ...['reduceSum', 'reduceL1', 'reduceSumSquare', 'reduceProd', 'reduceMax', 'reduceMin'].map((op) => whole(op, { axes: [1] })),
+  whole('argMax', { axis: 1 }),
+  row('reduceLogSumExp', 'rows', [[3, 40]], { axes: [1] }),
+  ...['cumSum', 'cumProd'].flatMap((op) => [0, 1].map((axis) => row(op, `axis ${axis}`, [[3, 40]], { axis }, { fill: [1, 1, 2, 1], dtypes: [...floats, 'uint32', 'uint64'] }))),
+  row('topK', 'sorted', [[3, 40]], { k: 5 }),
+  row('topK', 'picked', [[3, 1100]], { k: 5 }),
+];
+
 /** Products with few rows, whose large operand lies along the sums or across: short sums, which stay chains, and long ones. */
 const skinny = [1, 3, 8].flatMap((m) => [60, 130].flatMap((k) => [true, false].map((transB) =>
   row('matmul', `${m} rows, sums of ${k}${transB ? ', transB' : ''}`, [[m, k], transB ? [70, k] : [k, 70]], { transB }))))
@@ -138,7 +148,7 @@ const recurrent = [
 ];
 
 /** On a card with several multiprocessors. */
-export const several = [...attention, ...quantize, ...recurrent, ...elementwise, ...cast, ...layout, ...resizes, ...pool, ...rows, ...reductions, ...args, ...median, ...skinny, ...windows];
+export const several = [...attention, ...quantize, ...recurrent, ...elementwise, ...cast, ...layout, ...resizes, ...pool, ...rows, ...reductions, ...args, ...counted, ...median, ...skinny, ...windows];
 
 /** Products of halves by each tile and transpose of compute capability 9.0, and sums that leave its tensor cores. */
 const halves = ['float16', 'bfloat16'];

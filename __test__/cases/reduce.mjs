@@ -1,6 +1,6 @@
 import { edges } from './sizes.mjs';
 
-const ops = ['reduceSum', 'reduceMean', 'reduceMax', 'reduceMin', 'reduceProd', 'reduceL1', 'reduceL2', 'reduceSumSquare', 'reduceLogSum'];
+const ops = ['reduceSum', 'reduceMean', 'reduceMax', 'reduceMin', 'reduceProd', 'reduceL1', 'reduceL2', 'reduceSumSquare', 'reduceLogSum', 'reduceLogSumExp'];
 const ordered = (op) => op === 'reduceMax' || op === 'reduceMin';
 
 /** Numbers whose products stay in range and whose sums have a logarithm. */
@@ -37,9 +37,39 @@ const rowsOf = (op) => {
     ...(ordered(op) ? [
       row('infinities alone', [4, 5], { axes: [1] }, op === 'reduceMax' ? -Infinity : Infinity),
       row('zeros of both signs', [4, 6], { axes: [1] }, [0, -0]),
+      row('no elements, the identity', [3, 0], { axes: [1], empty: 'identity' }),
     ] : [row('no elements', [3, 0], { axes: [1] }), row('no elements at all', [0, 0], {})]),
   ];
 };
+
+const summed = ['int64', 'int32', 'uint64', 'uint32'];
+const wholeTypes = { reduceMax: ['int64', 'int32', 'int8', 'uint64', 'uint32', 'uint8', 'bool'], reduceMin: ['int64', 'int32', 'int8', 'uint64', 'uint32', 'uint8', 'bool'] };
+
+const wholeRowsOf = (op) => {
+  const signed = (dtype) => dtype.startsWith('int');
+  const own = wholeTypes[op] ?? summed;
+  return [true, false].flatMap((sign) => wholeRows(op, sign ? 'numbers with a sign' : 'numbers without', own.filter((dtype) => signed(dtype) === sign), op === 'reduceProd' ? [1, 2, 1, 1, 3, 1, 1] : sign ? small : positive));
+};
+
+/** Numbers whose squares float64 holds exactly. */
+const positive = [3, 1, 0, 7, 5, 2, 9, 4, 100, 6, 11];
+const small = [3, -1, 0, -7, 5, 2, -9, 4, -100, 6, -11];
+
+const wholeRows = (op, words, dtypes, fill) => {
+  const row = (name, dims, options = {}, offset = 0) => ({ op, name: `${words}, ${name}`, inputs: [{ dims, fill, offset }], options, dtypes });
+  return [
+    ...[1, 3, 33, 40].flatMap((n) => [row(`rows of ${n}`, [5, n], { axes: [1] }), row(`columns of ${n}`, [n, 5], { axes: [0] })]),
+    row('all', [3, 4, 3], { keepDims: false }),
+    row('two axes apart', [4, 6, 3, 2], { axes: [0, 2] }),
+    row('a scalar', []),
+    row('no rows', [0, 5], { axes: [1] }),
+    row('view', [3, 11], { axes: [1] }, 1),
+    ...(ordered(op) ? [] : [row('no elements', [3, 0], { axes: [1] })]),
+  ];
+};
+
+const infinite = { op: 'reduceLogSumExp', name: 'infinities alone', inputs: [{ dims: [4, 5], fill: -Infinity }], options: { axes: [1] } };
+const far = { op: 'reduceLogSumExp', name: 'numbers without exponentials', inputs: [{ dims: [4, 50], fill: [1000, 999, 1001, -1000] }], options: { axes: [1] } };
 
 const argOps = ['argMax', 'argMin'];
 
@@ -76,7 +106,15 @@ const argRowsOf = (op) => {
   ];
 };
 
-export const cases = [...ops.flatMap(rowsOf), ...argOps.flatMap(argRowsOf)];
+const argWholeRowsOf = (op) => [[5, 1], [5, 40], [40, 5], [2, 33, 3]].flatMap((dims) => [true, false].flatMap((sign) => [false, true].map((selectLastIndex) => ({
+  op, name: `numbers ${sign ? 'with' : 'without'} a sign, [${dims}]${selectLastIndex ? ', last' : ''}`, inputs: [{ dims, fill: sign ? 'wholes' : positive }],
+  options: { axis: dims.length > 2 ? 1 : -1, selectLastIndex },
+  dtypes: sign ? ['int64', 'int32', 'int16', 'int8'] : ['uint64', 'uint32', 'uint16', 'uint8'],
+}))));
+
+export const cases = [
+  ...ops.flatMap(rowsOf), infinite, far, ...ops.slice(0, 8).flatMap(wholeRowsOf), ...argOps.flatMap(argRowsOf), ...argOps.flatMap(argWholeRowsOf),
+];
 export const levels = {
   ...Object.fromEntries(ops.map((op) => [op, ordered(op) ? 'exact' : 'accumulate'])),
   ...Object.fromEntries(argOps.map((op) => [op, 'exact'])),

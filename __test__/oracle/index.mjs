@@ -11,6 +11,7 @@ import { batchNorm, groupNorm, layerNorm, logSoftmax, rmsNorm, softmax } from '.
 import { averagePool, globalAveragePool, globalMaxPool, maxPool } from './pool.mjs';
 import * as quantize from './quantize.mjs';
 import * as recurrent from './recurrent.mjs';
+import * as running from './running.mjs';
 import { indexReductions, reductions } from './reduce.mjs';
 
 /**
@@ -47,6 +48,7 @@ export const oracle = {
   ...attention,
   ...quantize,
   ...recurrent,
+  ...running,
   resize,
   ...reductions,
   ...indexReductions,

@@ -1,4 +1,5 @@
 import { forEachCoordinate, positionIn, sizeOf } from './array.mjs';
+import { formats } from '../helpers/types.mjs';
 import { Sum, twoProduct } from './sum.mjs';
 
 /** Folds the values of one element: { value, size } with the magnitudes behind it. */
@@ -33,14 +34,16 @@ const folds = {
   min: (values) => ({ value: values.reduce((a, b) => Math.min(a, b), Infinity), size: 0 }),
 };
 
-function reduce(fold) {
+/** `finish` makes a whole number of what whole numbers give. */
+function reduce(fold, finish = (value) => value) {
   return ([x], { axes = [], keepDims = true } = {}) => {
     const rank = x.dims.length;
     const chosen = new Set(axes.length > 0 ? axes.map((axis) => (axis < 0 ? axis + rank : axis)) : x.dims.keys());
     const kept = x.dims.map((dim, axis) => (chosen.has(axis) ? 1 : dim));
     const groups = Array.from({ length: sizeOf(kept) }, () => []);
     forEachCoordinate(x.dims, (place, position) => groups[positionIn(kept, place)].push(x.data[position]));
-    const folded = groups.map(fold);
+    const whole = formats[x.dtype]?.unit === 0;
+    const folded = groups.map(fold).map((all) => (whole ? { value: finish(all.value), size: 0 } : all));
     return {
       data: Float64Array.from(folded, ({ value }) => value),
       bound: Float64Array.from(folded, ({ size }) => size),
@@ -57,13 +60,19 @@ const after = (fold, change) => (values) => {
 
 export const reductions = {
   reduceSum: reduce(folds.sum),
-  reduceMean: reduce(folds.mean),
+  reduceMean: reduce(folds.mean, (value) => Math.trunc(value) || 0),
   reduceMax: reduce(folds.max),
   reduceMin: reduce(folds.min),
   reduceProd: reduce(folds.product),
   reduceL1: reduce((values) => folds.sum(values.map(Math.abs))),
-  reduceL2: reduce(after(folds.squares, (value) => ({ value: Math.sqrt(value), size: Math.sqrt(value) }))),
+  reduceL2: reduce(after(folds.squares, (value) => ({ value: Math.sqrt(value), size: Math.sqrt(value) })), Math.trunc),
   reduceSumSquare: reduce(folds.squares),
+  reduceLogSumExp: reduce((values) => {
+    const { value: most } = folds.max(values);
+    const sum = folds.sum(values.map((value) => Math.exp(value - (Math.abs(most) === Infinity ? 0 : most)))).value;
+    const value = (Math.abs(most) === Infinity ? 0 : most) + Math.log(sum);
+    return { value, size: 2 + Math.abs(most) + Math.abs(Math.log(sum)) };
+  }),
   // A logarithm takes the relative error of its argument.
   reduceLogSum: reduce(after(folds.sum, (value, size) => ({ value: Math.log(value), size: 1 + size / Math.abs(value) + Math.abs(Math.log(value)) }))),
 };

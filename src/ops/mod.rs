@@ -20,6 +20,7 @@ pub mod conv;
 pub mod conv_transpose;
 pub mod evaluate;
 pub mod geometry;
+pub mod grid_sample;
 pub mod group_norm;
 pub mod layout;
 pub mod matmul;
@@ -28,6 +29,7 @@ pub mod norm;
 mod operands;
 mod planes;
 pub mod pool;
+pub mod pool_places;
 mod precision;
 pub mod quantize;
 pub mod recurrent;
@@ -91,10 +93,12 @@ const FAMILIES: &[&[OpSpec]] = &[
     cast::OPS,
     layout::OPS,
     resize::OPS,
+    grid_sample::OPS,
     matmul::OPS,
     conv::OPS,
     conv_transpose::OPS,
     pool::OPS,
+    pool_places::OPS,
     softmax::OPS,
     norm::OPS,
     rms_norm::OPS,

@@ -2,8 +2,10 @@
 
 use super::geometry::*;
 use super::operands::{device_operand, divisor, host_operand};
+use super::pool_places::{self, POOLED};
 use super::spec::*;
-use super::{Attrs, Call, FLOATS};
+use super::{Attrs, Call, FLOATS, halves};
+use crate::DType;
 use crate::cpu::math::{fold_max, max, sum_f64};
 use crate::cpu::{Float, for_pieces};
 use crate::kernels::{Arg, Launcher, grid_x, linear};
@@ -11,7 +13,7 @@ use crate::tensor::{DeviceView, HostView, HostViewMut};
 use crate::{Result, for_float, mismatch};
 
 const X: &[Operand] = &[required("x")];
-const KERNEL: Attribute =
+pub(super) const KERNEL: Attribute =
     attribute("kernel", Kind::Ints, "Elements of a window, one number per spatial axis; required.");
 const COUNT_INCLUDE_PAD: Attribute =
     attribute("countIncludePad", Kind::Bool(false), "Whether the divisor counts elements of the padding.");
@@ -23,11 +25,16 @@ const fn largest(name: &'static str, shape: ShapeRule, doc: &'static str) -> OpS
         name,
         operands: X,
         attributes: LARGEST,
-        dtypes: FLOATS,
+        dtypes: POOLED,
         results: Results::One,
         shape,
-        cpu: |call, inputs, outputs| for_float!(call.dtype(), pool_largest(call, inputs, outputs)),
-        cuda: |call, launcher, inputs, outputs| pool_cuda(call, launcher, inputs, outputs, "maxPool"),
+        cpu: largest_cpu,
+        cuda: |call, launcher, inputs, outputs| {
+            if !call.dtype().is_float() {
+                return pool_places::cuda(call, launcher, inputs, outputs);
+            }
+            pool_cuda(call, launcher, inputs, outputs, "maxPool")
+        },
         tolerance: Tolerance::Exact,
         doc,
     }
@@ -78,7 +85,7 @@ pub const OPS: &[OpSpec] = &[
         Tolerance::Accumulate, "Mean over all spatial axes of [N, C, ...], NaN where there are no elements (ONNX GlobalAveragePool)."),
 ];
 
-fn shape<const AXES: usize>(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<Vec<Meta>> {
+pub(super) fn shape<const AXES: usize>(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<Vec<Meta>> {
     let x = spec.operand(inputs, 0)?;
     spec.expect_rank(0, x, AXES + 2..=AXES + 2)?;
     let mut dims = x.dims[..2].to_vec();
@@ -94,7 +101,7 @@ fn axes(spec: &OpSpec, attrs: &Attrs, dims: &[usize]) -> Result<Vec<WindowAxis>>
 }
 
 /// Depth, height and width; axes that the input does not have are windows of one over one element.
-fn three_axes(call: &Call) -> Result<[WindowAxis; 3]> {
+pub(super) fn three_axes(call: &Call) -> Result<[WindowAxis; 3]> {
     let own = axes(call.spec, &call.attrs, &call.input(0).dims)?;
     let one = WindowAxis { input: 1, kernel: 1, stride: 1, dilation: 1, begin: 0, end: 0, output: 1 };
     let mut all = [one; 3];
@@ -141,6 +148,15 @@ fn join_taps<T: Copy, A: Copy>(windows: &mut [A], line: &[T], stride: usize, joi
 
 fn window_size(axes: &[WindowAxis; 3]) -> usize {
     axes.iter().map(|axis| axis.kernel).fold(1, usize::saturating_mul)
+}
+
+fn largest_cpu(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
+    match call.dtype() {
+        DType::F64 => pool_largest::<f64>(call, inputs, outputs),
+        DType::F32 => pool_largest::<f32>(call, inputs, outputs),
+        DType::F16 | DType::Bf16 => halves::around(call, inputs, outputs, largest_cpu),
+        _ => pool_places::cpu(call, inputs, outputs),
+    }
 }
 
 fn pool_largest<T: Float>(
@@ -206,7 +222,12 @@ fn pool_cuda(
 }
 
 /// `struct Window` of kernels/pool.cu.
-fn pack(spec: &OpSpec, axes: &[WindowAxis; 3], n: u64, count_include_pad: bool) -> Result<Vec<u32>> {
+pub(super) fn pack(
+    spec: &OpSpec,
+    axes: &[WindowAxis; 3],
+    n: u64,
+    count_include_pad: bool,
+) -> Result<Vec<u32>> {
     let mut words = Vec::with_capacity(32);
     let mut wide = n > u64::from(u32::MAX);
     for axis in axes {

@@ -11,6 +11,7 @@ use crate::tensor::{DeviceView, HostView, HostViewMut};
 use crate::{DType, Result};
 use bytemuck::Pod;
 
+const X: &[Operand] = &[required("x")];
 const AXIS: Attribute =
     attribute("axis", Kind::Int(Some(0)), "Axis to run along; negative ones count from the end.");
 const EXCLUSIVE: Attribute = attribute(

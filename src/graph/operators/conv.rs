@@ -1,8 +1,5 @@
 //! Convolutions.
 
-use super::layout::transposed;
-use super::norm::signed;
-use super::vision::Spatial;
 use super::{Operator, row};
 use crate::graph::plan::{Operand, Rule, Site, ints};
 use crate::ops::Raw;
@@ -86,9 +83,9 @@ fn conv_transpose(site: &mut Site) -> Rule {
     options.push(("group", Raw::Number(site.node.int("group", 1)? as f64)));
     match x.rank() {
         4 => Ok(site.call_with("convTranspose2d", &operands, &options)?.into()),
+        5 => Ok(site.call_with("convTranspose3d", &operands, &options)?.into()),
         3 => line(site, operands, options),
-        5 => volume(site, operands),
-        _ => Err(Error::ShapeMismatch(format!("ranks 3 to 5 are taken, got dims {:?}", x.dims())).into()),
+        _ => Err(Error::UnsupportedOp(format!("ranks 3 to 5 are taken, got dims {:?}", x.dims())).into()),
     }
 }
 
@@ -118,79 +115,4 @@ fn line(site: &mut Site, operands: [Option<Operand>; 3], options: Vec<(&'static 
     let mut dims = y.dims().to_vec();
     dims.remove(2);
     Ok(y.reshape(dims)?.into())
-}
-
-/// A transposed convolution of volumes: zeros between the elements, then a convolution with the weights turned about.
-fn volume(site: &mut Site, operands: [Option<Operand>; 3]) -> Rule {
-    let [Some(x), Some(w), bias] = operands else {
-        return Err(Error::Internal("operands were checked".into()).into());
-    };
-    let group = site.node.int("group", 1)?;
-    let channels = x.dims()[1];
-    let groups = usize::try_from(group).ok().filter(|it| *it > 0 && channels.is_multiple_of(*it));
-    let (Some(groups), true) = (groups, w.rank() == 5 && w.dims()[0] == channels) else {
-        let text = format!("weights {:?} in {group} groups do not fit dims {:?}", w.dims(), x.dims());
-        return Err(Error::ShapeMismatch(text).into());
-    };
-    let spatial = Spatial::new(site, w.dims()[2..].to_vec())?;
-    let crops = crops(site, &x, &spatial)?;
-    let mut spread = x.dims()[..2].to_vec();
-    let mut stretched = spread.clone();
-    let (mut between, mut around) = (vec![0; 2], Vec::new());
-    for (axis, (start, end)) in crops.into_iter().enumerate() {
-        let (dim, stride) = (x.dims()[axis + 2], spatial.strides[axis]);
-        spread.extend([dim, 1]);
-        stretched.push(dim * stride);
-        between.extend([0, stride as i64 - 1]);
-        let reach = spatial.span(axis) as i64 - 1;
-        around.push([reach - start, reach - end - (stride as i64 - 1)]);
-    }
-    let zeros = [vec![0; 8], between].concat();
-    let zeros = site.one("pad", &[x.reshape(spread)?], &[("pads", ints(&zeros))])?.reshape(stretched)?;
-    let around: Vec<i64> = (0..2).flat_map(|end| around.iter().map(move |pads| pads[end])).collect();
-    let padded = site.one("pad", &[zeros], &[("axes", ints(&[2, 3, 4])), ("pads", ints(&around))])?;
-    let weights = turned(site, &w, groups)?;
-    let options = [("dilations", ints(&signed(&spatial.dilations))), ("group", Raw::Number(group as f64))];
-    Ok(site.call_with("conv3d", &[Some(padded), Some(weights), bias], &options)?.into())
-}
-
-/// Elements that a result loses at the start and the end of each axis; the end may gain some.
-fn crops(site: &Site, x: &Operand, spatial: &Spatial) -> Result<Vec<(i64, i64)>> {
-    let auto = site.node.word("auto_pad", "NOTSET")?;
-    let list = |name: &str| Ok::<_, Error>(site.node.ints(name)?.filter(|it| it.len() >= 3));
-    let (extra, wanted) = (list("output_padding")?, list("output_shape")?);
-    let crop = |axis: usize| {
-        let input = x.dims()[axis + 2] as i64;
-        let more = extra.as_ref().map_or(0, |extra| extra[axis]);
-        let whole = (input - 1) * spatial.strides[axis] as i64 + spatial.span(axis) as i64 + more;
-        let size = match &wanted {
-            Some(wanted) => Some(wanted[wanted.len() - 3 + axis]),
-            None if auto.starts_with("SAME") => Some(input * spatial.strides[axis] as i64),
-            None => None,
-        };
-        let (start, end) = match size {
-            Some(size) if auto == "SAME_UPPER" => ((whole - size) / 2, (whole - size) - (whole - size) / 2),
-            Some(size) => ((whole - size) - (whole - size) / 2, (whole - size) / 2),
-            None if auto == "VALID" => (0, 0),
-            None => (spatial.before[axis] as i64, spatial.behind[axis] as i64),
-        };
-        (start, end - more)
-    };
-    Ok((0..3).map(crop).collect())
-}
-
-/// Weights `[channels, filters / groups, ...]` as those of a convolution, with each kernel turned about.
-fn turned(site: &mut Site, w: &Operand, groups: usize) -> Result<Operand> {
-    let (channels, filters, kernel) = (w.dims()[0], w.dims()[1], &w.dims()[2..]);
-    let parted = w.reshape([&[groups, channels / groups, filters], kernel].concat())?;
-    let swapped = transposed(site, &parted, &[0, 2, 1, 3, 4, 5])?;
-    let swapped = swapped.reshape([&[groups * filters, channels / groups], kernel].concat())?;
-    let ends = [-1 - kernel[0] as i64, -1 - kernel[1] as i64, -1 - kernel[2] as i64];
-    let back = [
-        ("axes", ints(&[2, 3, 4])),
-        ("starts", ints(&[-1; 3])),
-        ("ends", ints(&ends)),
-        ("steps", ints(&[-1; 3])),
-    ];
-    site.one("slice", &[swapped], &back)
 }

@@ -16,6 +16,7 @@ pub const ROWS: &[Operator] = &[
     shared("GlobalMaxPool", "globalMaxPool", global),
     row("LpPool", lp_pool),
     row("GlobalLpPool", global_lp),
+    row("GridSample", grid_sample),
     row("Resize", resize),
     row("Upsample", upsample),
 ];
@@ -163,6 +164,23 @@ fn summed_pads(site: &Site, x: &Operand, spatial: &Spatial) -> Result<Vec<usize>
         pads[axes + axis] = (count.saturating_sub(1) * stride + span).saturating_sub(before + input);
     }
     Ok(pads)
+}
+
+/// Modes had names of images up to version 19.
+fn grid_sample(site: &mut Site) -> Rule {
+    let (x, grid) = (site.input(0)?, site.input(1)?);
+    let mode = match site.node.word("mode", "linear")?.as_str() {
+        "bilinear" => "linear".to_string(),
+        "bicubic" => "cubic".to_string(),
+        mode => mode.to_string(),
+    };
+    let options = [
+        ("mode", Raw::Text(mode)),
+        ("paddingMode", Raw::Text(site.node.word("padding_mode", "zeros")?)),
+        ("alignCorners", Raw::Bool(site.node.flag("align_corners", false)?)),
+    ];
+    let grid = site.cast(&grid, x.dtype())?;
+    Ok(site.one("gridSample", &[x, grid], &options)?.into())
 }
 
 /// Version 10 has scales alone, in the way of Upsample.

@@ -1,4 +1,4 @@
-//! Transposed convolution over two spatial axes.
+//! Transposed convolution over two or three spatial axes.
 
 mod cpu;
 mod cuda;
@@ -22,28 +22,47 @@ const OUTPUT_SHAPE: Attribute = attribute(
     "Spatial dims of the result; the padding follows from them and `pads` is not used.",
 );
 
+const OPERANDS: &[Operand] = &[required("x"), required("w"), optional("bias")];
+
+const fn row(name: &'static str, shape: ShapeRule, doc: &'static str) -> OpSpec {
+    OpSpec {
+        name,
+        operands: OPERANDS,
+        attributes: &[
+            STRIDES,
+            PADS,
+            DILATIONS,
+            GROUP,
+            AUTO_PAD,
+            OUTPUT_PADS,
+            OUTPUT_SHAPE,
+            ACTIVATION,
+            ACTIVATION_ALPHA,
+            ACTIVATION_BETA,
+        ],
+        dtypes: FLOATS,
+        results: Results::One,
+        shape,
+        cpu: |call, inputs, outputs| for_float!(call.dtype(), on_cpu(call, inputs, outputs)),
+        cuda: cuda::run,
+        tolerance: Tolerance::Accumulate,
+        doc,
+    }
+}
+
 /// The family's rows.
 #[rustfmt::skip]
-pub const OPS: &[OpSpec] = &[OpSpec {
-    name: "convTranspose2d",
-    operands: &[required("x"), required("w"), optional("bias")],
-    attributes: &[
-        STRIDES, PADS, DILATIONS, GROUP, AUTO_PAD, OUTPUT_PADS, OUTPUT_SHAPE, ACTIVATION, ACTIVATION_ALPHA, ACTIVATION_BETA,
-    ],
-    dtypes: FLOATS,
-    results: Results::One,
-    shape,
-    cpu: |call, inputs, outputs| for_float!(call.dtype(), on_cpu(call, inputs, outputs)),
-    cuda: cuda::run,
-    tolerance: Tolerance::Accumulate,
-    doc: "activation(y + bias), where each element of x [N, C, H, W] adds its multiple of w [C, M / group, kernel...] to a \
-          window of y (ONNX ConvTranspose).",
-}];
+pub const OPS: &[OpSpec] = &[
+    row("convTranspose2d", shape::<2>, "activation(y + bias), where each element of x [N, C, H, W] adds its multiple of w [C, M / \
+        group, kernel...] to a window of y (ONNX ConvTranspose)."),
+    row("convTranspose3d", shape::<3>, "activation(y + bias), where each element of x [N, C, D, H, W] adds its multiple of w [C, M / \
+        group, kernel...] to a window of y (ONNX ConvTranspose)."),
+];
 
-fn shape(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<Vec<Meta>> {
+fn shape<const AXES: usize>(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<Vec<Meta>> {
     let (x, w) = (spec.operand(inputs, 0)?, spec.operand(inputs, 1)?);
-    spec.expect_rank(0, x, 4..=4)?;
-    spec.expect_rank(1, w, 4..=4)?;
+    spec.expect_rank(0, x, AXES + 2..=AXES + 2)?;
+    spec.expect_rank(1, w, AXES + 2..=AXES + 2)?;
     let group = groups(spec, attrs)?;
     let channels = x.dims[1];
     if w.dims[0] != channels {

@@ -3,7 +3,8 @@
 
 use super::cpu::for_unit;
 use super::cuda;
-use super::gather::{axis_of, extents, host, row};
+use super::gather::{AXIS, axis_of, extents, host, row};
+use super::scatter::{self, REDUCTION};
 use super::walk::{Axis, LAUNCH_AXES, Walk, pack};
 use crate::cpu::for_pieces;
 use crate::driver::DevicePtr;
@@ -31,16 +32,27 @@ pub const GATHER_ELEMENTS: OpSpec = row(
      GatherElements).",
 );
 
+const SCATTERED: &[Operand] = &[required("x"), indices("indices"), required("updates")];
+
 /// `scatterElements`.
-pub const SCATTER_ELEMENTS: OpSpec = row(
-    "scatterElements",
-    &[required("x"), indices("indices"), required("updates")],
-    scatter_elements_shape,
-    scatter_elements_cpu,
-    scatter_elements_cuda,
-    "x with each update in the place of the element that has its index along an axis and its own place along the others; \
-     any one of those that meet (ONNX ScatterElements without a reduction).",
-);
+pub const SCATTER_ELEMENTS: OpSpec = OpSpec {
+    attributes: &[AXIS, REDUCTION],
+    ..row(
+        "scatterElements",
+        SCATTERED,
+        scatter_elements_shape,
+        |call, inputs, outputs| match call.attrs.choice(REDUCTION.name) {
+            "none" => scatter_elements_cpu(call, inputs, outputs),
+            _ => scatter::cpu(call, inputs, outputs),
+        },
+        |call, launcher, inputs, outputs| match call.attrs.choice(REDUCTION.name) {
+            "none" => scatter_elements_cuda(call, launcher, inputs, outputs),
+            _ => scatter::cuda(call, launcher, inputs, outputs),
+        },
+        "x with each update in the place of the element that has its index along an axis and its own place along the \
+         others, or joined with it; without a reduction any one of those that meet (ONNX ScatterElements).",
+    )
+};
 
 /// The indices of an elementwise form: of x's rank, and no longer than x along the other axes.
 fn check_indices(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result<()> {
@@ -85,7 +97,7 @@ fn scatter_elements_shape(spec: &OpSpec, inputs: Metas, attrs: &Attrs) -> Result
 }
 
 /// The walk of an elementwise form, the axis's length and its stride in x.
-fn elements(call: &Call) -> Result<(Walk, usize, usize)> {
+pub(super) fn elements(call: &Call) -> Result<(Walk, usize, usize)> {
     let (length, stride) = extents(call)?;
     let axis = axis_of(call.spec, &call.attrs, call.input(0))?;
     Ok((elements_walk(call.input(0), call.input(1), axis), length, stride))

@@ -6,6 +6,7 @@ mod elements;
 mod gather;
 mod pad;
 mod repeat;
+mod scatter;
 mod walk;
 
 use self::walk::{Axis, Walk};

@@ -322,7 +322,7 @@ fn is_product(trace: &mut Trace, operand: &Operand, x: &Operand, times: usize) -
 }
 
 /// Ops that an activation can be part of.
-const CARRIERS: &[&str] = &["conv1d", "conv2d", "conv3d", "convTranspose2d", "matmul"];
+const CARRIERS: &[&str] = &["conv1d", "conv2d", "conv3d", "convTranspose2d", "convTranspose3d", "matmul"];
 
 /// Makes an activation that alone reads a carrier's result part of it.
 fn attach(list: &mut List, index: usize) -> Result<()> {

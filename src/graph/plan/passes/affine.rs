@@ -72,15 +72,11 @@ impl Target {
                 let weight_dims = std::iter::once(channels).chain((1..rank).map(|_| 1)).collect();
                 Some(Target { channels, from_end: rank - 1, weight_dims, bias_place: 2, scales: true })
             }
-            "convTranspose2d" if call.attrs.int("group") == 1 => {
+            "convTranspose2d" | "convTranspose3d" if call.attrs.int("group") == 1 => {
                 let channels = weights.meta().dims[1];
-                Some(Target {
-                    channels,
-                    from_end: 3,
-                    weight_dims: vec![1, channels, 1, 1],
-                    bias_place: 2,
-                    scales: true,
-                })
+                let ones = (2..rank).map(|_| 1);
+                let weight_dims = [1, channels].into_iter().chain(ones).collect();
+                Some(Target { channels, from_end: rank - 1, weight_dims, bias_place: 2, scales: true })
             }
             "matmul" if step.inputs.get(2).is_none_or(Option::is_none) => {
                 let channels = *call.output().dims.last()?;
