@@ -22,8 +22,6 @@ const EXCLUSIVE: Attribute = attribute(
 const REVERSE: Attribute =
     attribute("reverse", Kind::Bool(false), "Whether the axis is walked from its end to its start.");
 
-const X: &[Operand] = &[required("x")];
-
 const fn row(name: &'static str, doc: &'static str) -> OpSpec {
     OpSpec {
         name,

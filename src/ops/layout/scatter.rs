@@ -38,8 +38,8 @@ fn reduction(call: &Call) -> u32 {
 
 pub(super) fn cpu(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
     match call.dtype() {
-        DType::F64 => run::<f64>(call, inputs, outputs, |way, a, b| join(way, a, b)),
-        DType::F32 => run::<f32>(call, inputs, outputs, |way, a, b| join(way, a, b)),
+        DType::F64 => run::<f64>(call, inputs, outputs, join),
+        DType::F32 => run::<f32>(call, inputs, outputs, join),
         DType::F16 => {
             run::<f16>(call, inputs, outputs, |way, a, b| f16::from_f32(join(way, a.to_f32(), b.to_f32())))
         }
