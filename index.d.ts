@@ -685,10 +685,12 @@ export function gatherElements<A extends TypedArray | Tensor, B extends IndexOpe
     axis?: number;
   }): Promise<Result<A>>;
 
-/** x with each update in the place of the element that has its index along an axis and its own place along the others; any one of those that meet (ONNX ScatterElements without a reduction). */
+/** x with each update in the place of the element that has its index along an axis and its own place along the others, or joined with it; without a reduction any one of those that meet (ONNX ScatterElements). */
 export function scatterElements<A extends TypedArray | Tensor, B extends IndexOperand, C extends TypedArray | Tensor>(x: A, indices: B, updates: C, options?: CallOptions & {
     /** Axis of x that the indices are of. Default 0. */
     axis?: number;
+    /** What an element becomes: the update, or its sum, product, maximum or minimum with all of its updates; of bool, add and max are or, mul and min are and. Default 'none'. */
+    reduction?: 'none' | 'add' | 'mul' | 'max' | 'min';
   }): Promise<Result<A | C>>;
 
 /** Axes resampled to other sizes; elements of weight 0 are not read (ONNX Resize). */
@@ -718,6 +720,16 @@ export function resize<A extends Operand>(x: A, options?: CallOptions & {
     /** Whether axes are given `sizes` each, or one factor for all that makes none larger, or none smaller, than those. Default 'stretch'. */
     keepAspectRatioPolicy?: 'stretch' | 'not_larger' | 'not_smaller';
   }): Promise<Result<A>>;
+
+/** For each place of grid [N, H', W', 2] or [N, D', H', W', 3], which names a column, a row and a slice from -1 to 1, what lies there in each channel of x [N, C, H, W] or [N, C, D, H, W] (ONNX GridSample). */
+export function gridSample<A extends Operand, B extends Operand>(x: A, grid: B, options?: CallOptions & {
+    /** How elements are joined: by distance along each axis, the nearest one (the even one of two as near), or by cubics. Default 'linear'. */
+    mode?: 'linear' | 'nearest' | 'cubic';
+    /** What lies outside: zeros, the nearest element of the border, or the elements mirrored at the border. Default 'zeros'. */
+    paddingMode?: 'zeros' | 'border' | 'reflection';
+    /** Whether -1 and 1 are the middles of the first and last element instead of their outer edges. Default false. */
+    alignCorners?: boolean;
+  }): Promise<Result<A | B>>;
 
 /** activation(alpha * a b + beta * c + bias) for a [..., m, k] and b [..., k, n], leading dims broadcast as NumPy does; c broadcasts to the result, bias is [n], or [m, 1] for one number a row (ONNX MatMul and Gemm). */
 export function matmul<A extends Operand, B extends Operand, T extends DataType = never>(a: A, b: B, options?: CallOptions & {
@@ -811,6 +823,32 @@ export function conv3d<A extends Operand, B extends Operand>(x: A, w: B, options
 
 /** activation(y + bias), where each element of x [N, C, H, W] adds its multiple of w [C, M / group, kernel...] to a window of y (ONNX ConvTranspose). */
 export function convTranspose2d<A extends Operand, B extends Operand>(x: A, w: B, options?: CallOptions & {
+    /** Optional operand. */
+    bias?: Operand;
+    /** Steps between windows, one per spatial axis; 1 each by default. */
+    strides?: readonly number[];
+    /** Padding at the starts of all spatial axes, then at their ends ([top, left, bottom, right]); 0 by default. */
+    pads?: readonly number[];
+    /** Steps between the elements of a window, one per spatial axis; 1 each by default. */
+    dilations?: readonly number[];
+    /** Number of groups that channels are split into; each has weights of its own. Default 1. */
+    group?: number;
+    /** Padding found from the sizes instead of `pads`: SAME_UPPER puts an odd one at the end, SAME_LOWER at the start. Default 'NOTSET'. */
+    autoPad?: 'NOTSET' | 'SAME_UPPER' | 'SAME_LOWER' | 'VALID';
+    /** Elements added at the ends of the result's spatial axes, less than the stride or dilation; 0 by default. */
+    outputPads?: readonly number[];
+    /** Spatial dims of the result; the padding follows from them and `pads` is not used. */
+    outputShape?: readonly number[];
+    /** Function applied to the result. Default 'none'. */
+    activation?: 'none' | 'relu' | 'leakyRelu' | 'clip' | 'sigmoid' | 'tanh' | 'gelu' | 'silu' | 'elu' | 'selu' | 'geluTanh' | 'hardSigmoid' | 'hardSwish' | 'softplus' | 'mish';
+    /** Its first parameter: alpha of leakyRelu (0.01 when left out), elu (1), selu (1.67326) and hardSigmoid (0.2), lower limit of clip (none). */
+    activationAlpha?: number;
+    /** Its second parameter: gamma of selu (1.0507 when left out), beta of hardSigmoid (0.5), upper limit of clip (none). */
+    activationBeta?: number;
+  }): Promise<Result<A | B>>;
+
+/** activation(y + bias), where each element of x [N, C, D, H, W] adds its multiple of w [C, M / group, kernel...] to a window of y (ONNX ConvTranspose). */
+export function convTranspose3d<A extends Operand, B extends Operand>(x: A, w: B, options?: CallOptions & {
     /** Optional operand. */
     bias?: Operand;
     /** Steps between windows, one per spatial axis; 1 each by default. */
@@ -942,6 +980,60 @@ export function globalMaxPool<A extends Operand>(x: A, options?: CallOptions): P
 
 /** Mean over all spatial axes of [N, C, ...], NaN where there are no elements (ONNX GlobalAveragePool). */
 export function globalAveragePool<A extends Operand>(x: A, options?: CallOptions): Promise<Result<A>>;
+
+/** maxPool1d, and where in all of x the largest elements stand: the first of equal ones (ONNX MaxPool). */
+export function maxPool1dWithIndices<A extends Operand>(x: A, options?: CallOptions & {
+    /** Elements of a window, one number per spatial axis; required. */
+    kernel?: readonly number[];
+    /** Steps between windows, one per spatial axis; 1 each by default. */
+    strides?: readonly number[];
+    /** Padding at the starts of all spatial axes, then at their ends ([top, left, bottom, right]); 0 by default. */
+    pads?: readonly number[];
+    /** Steps between the elements of a window, one per spatial axis; 1 each by default. */
+    dilations?: readonly number[];
+    /** Padding found from the sizes instead of `pads`: SAME_UPPER puts an odd one at the end, SAME_LOWER at the start. Default 'NOTSET'. */
+    autoPad?: 'NOTSET' | 'SAME_UPPER' | 'SAME_LOWER' | 'VALID';
+    /** Whether a last window that reaches beyond the padded input counts, unless it starts in the padding at the end. Default false. */
+    ceilMode?: boolean;
+    /** How indices count the places of a plane: 0 with the last axis fastest, as x lies, 1 with the first one. Default 0. */
+    storageOrder?: number;
+  }): Promise<[values: Result<A>, indices: TypedResult<A, 'int64'>]>;
+
+/** maxPool2d, and where in all of x the largest elements stand: the first of equal ones (ONNX MaxPool). */
+export function maxPool2dWithIndices<A extends Operand>(x: A, options?: CallOptions & {
+    /** Elements of a window, one number per spatial axis; required. */
+    kernel?: readonly number[];
+    /** Steps between windows, one per spatial axis; 1 each by default. */
+    strides?: readonly number[];
+    /** Padding at the starts of all spatial axes, then at their ends ([top, left, bottom, right]); 0 by default. */
+    pads?: readonly number[];
+    /** Steps between the elements of a window, one per spatial axis; 1 each by default. */
+    dilations?: readonly number[];
+    /** Padding found from the sizes instead of `pads`: SAME_UPPER puts an odd one at the end, SAME_LOWER at the start. Default 'NOTSET'. */
+    autoPad?: 'NOTSET' | 'SAME_UPPER' | 'SAME_LOWER' | 'VALID';
+    /** Whether a last window that reaches beyond the padded input counts, unless it starts in the padding at the end. Default false. */
+    ceilMode?: boolean;
+    /** How indices count the places of a plane: 0 with the last axis fastest, as x lies, 1 with the first one. Default 0. */
+    storageOrder?: number;
+  }): Promise<[values: Result<A>, indices: TypedResult<A, 'int64'>]>;
+
+/** maxPool3d, and where in all of x the largest elements stand: the first of equal ones (ONNX MaxPool). */
+export function maxPool3dWithIndices<A extends Operand>(x: A, options?: CallOptions & {
+    /** Elements of a window, one number per spatial axis; required. */
+    kernel?: readonly number[];
+    /** Steps between windows, one per spatial axis; 1 each by default. */
+    strides?: readonly number[];
+    /** Padding at the starts of all spatial axes, then at their ends ([top, left, bottom, right]); 0 by default. */
+    pads?: readonly number[];
+    /** Steps between the elements of a window, one per spatial axis; 1 each by default. */
+    dilations?: readonly number[];
+    /** Padding found from the sizes instead of `pads`: SAME_UPPER puts an odd one at the end, SAME_LOWER at the start. Default 'NOTSET'. */
+    autoPad?: 'NOTSET' | 'SAME_UPPER' | 'SAME_LOWER' | 'VALID';
+    /** Whether a last window that reaches beyond the padded input counts, unless it starts in the padding at the end. Default false. */
+    ceilMode?: boolean;
+    /** How indices count the places of a plane: 0 with the last axis fastest, as x lies, 1 with the first one. Default 0. */
+    storageOrder?: number;
+  }): Promise<[values: Result<A>, indices: TypedResult<A, 'int64'>]>;
 
 /** Exponentials over their sum along one axis (ONNX Softmax). */
 export function softmax<A extends Operand>(x: A, options?: CallOptions & {

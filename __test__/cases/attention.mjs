@@ -63,7 +63,7 @@ const attentions = [
 function rotate(name, { b = 2, h = 3, l = 4, d = 6, rotated = d, rows }, options = {}, { flat, dtypes } = {}) {
   const table = rows ? [rows, rotated / 2] : [b, l, rotated / 2];
   const named = rows ? { positionIds: { dims: [b, l], fill: [0, rows - 1, 2, 1], type: options.wide ? 'int64' : 'int32' } } : undefined;
-  const { wide, ...others } = options;
+  const { wide: _wide, ...others } = options;
   return {
     op: 'rotaryEmbedding', name, dtypes, named,
     inputs: [{ dims: flat ? [b, l, h * d] : [b, h, l, d] }, { dims: table }, { dims: table }],
