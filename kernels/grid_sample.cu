@@ -9,9 +9,9 @@
 
 typedef unsigned long long u64;
 
+// Elements along an axis, -1 where there are zeros, and their weights.
 struct Taps {
-    long long first;
-    double low, high, last;
+    long long at[4];
     double weight[4];
     int count;
 };
@@ -26,47 +26,42 @@ WW_DEVICE double reflected(double place, double low, double high) {
     return (place < low) == even ? low + rest : high - rest;
 }
 
-// Keys' cubic with a of -0.75, up to a distance of 1 and from there to 2.
-WW_DEVICE double cubic_near(double x) { return (1.25 * x - 2.25) * x * x + 1.0; }
-WW_DEVICE double cubic_far(double x) { return ((-0.75 * x + 3.75) * x - 6.0) * x + 3.0; }
-
 WW_DEVICE double clamped(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
 WW_DEVICE Taps taps_of(double place, u64 size, unsigned mode, unsigned padding, unsigned align) {
     constexpr double far = 1e15;
-    Taps t;
-    t.last = (double)(size - 1);
-    t.low = align ? 0.0 : -0.5;
-    t.high = align ? t.last : t.last + 0.5;
+    const double last = (double)(size - 1), low = align ? 0.0 : -0.5, high = align ? last : last + 0.5;
     // Step by step as on the host: nothing is contracted.
-    place = align ? __dmul_rn((place + 1.0) / 2.0, t.last) : __dadd_rn(__dmul_rn(place + 1.0, (double)size), -1.0) / 2.0;
+    place = align ? __dmul_rn((place + 1.0) / 2.0, last) : __dadd_rn(__dmul_rn(place + 1.0, (double)size), -1.0) / 2.0;
     // NaN is far outside, as infinity is.
     place = place > -far ? (place < far ? place : far) : -far;
     if (mode == 0) place = rint(place);
-    if (place < t.low || place > t.high) {
-        if (padding == 1) place = clamped(place, 0.0, t.last);
-        if (padding == 2) place = reflected(place, t.low, t.high);
+    if (place < low || place > high) {
+        if (padding == 1) place = clamped(place, 0.0, last);
+        if (padding == 2) place = reflected(place, low, high);
     }
-    const double first = floor(place), rest = place - first;
+    const double floored = floor(place), rest = place - floored;
+    const double first = mode == 0 ? rint(place) : mode == 1 ? floored : floored - 1.0;
+    Taps t;
     t.count = mode == 0 ? 1 : mode == 1 ? 2 : 4;
-    t.first = (long long)(mode == 0 ? rint(place) : mode == 1 ? first : first - 1.0);
-    t.weight[0] = mode == 0 ? 1.0 : mode == 1 ? 1.0 - rest : cubic_far(1.0 + rest);
-    t.weight[1] = mode == 1 ? rest : cubic_near(rest);
-    t.weight[2] = cubic_near(1.0 - rest);
-    t.weight[3] = cubic_far(2.0 - rest);
+#pragma unroll
+    for (int tap = 0; tap < 4; tap++) {
+        double at = first + (double)tap;
+        if (padding == 2 && tap < t.count && (at < low || at > high)) at = reflected(at, low, high);
+        const bool nothing = padding == 0 && (at < 0.0 || at > last);
+        t.at[tap] = nothing ? -1 : (long long)clamped(at, 0.0, last);
+    }
+    // Keys' cubic with a of -0.75, as products that keep their digits.
+    const double left = 1.0 - rest;
+    t.weight[0] = mode == 0 ? 1.0 : mode == 1 ? left : -0.75 * rest * left * left;
+    t.weight[1] = mode == 1 ? rest : left * (1.0 + rest - 1.25 * rest * rest);
+    t.weight[2] = rest * (1.0 + left - 1.25 * left * left);
+    t.weight[3] = -0.75 * left * rest * rest;
     return t;
 }
 
-// The element under a tap, -1 where there are zeros.
-WW_DEVICE long long element(const Taps& t, int tap, unsigned padding) {
-    const double at = (double)(t.first + tap);
-    if (padding == 0 && (at < 0.0 || at > t.last)) return -1;
-    const bool outside = at < t.low || at > t.high;
-    return (long long)clamped(padding == 2 && outside ? reflected(at, t.low, t.high) : at, 0.0, t.last);
-}
-
-WW_DEVICE double weight(const Taps& t, int tap) {
-    return tap == 0 ? t.weight[0] : tap == 1 ? t.weight[1] : tap == 2 ? t.weight[2] : t.weight[3];
+template <class T> WW_DEVICE T chosen(const T (&of)[4], int tap) {
+    return tap == 0 ? of[0] : tap == 1 ? of[1] : tap == 2 ? of[2] : of[3];
 }
 
 #define PARAMS(S)                                                                                                     \
@@ -86,20 +81,20 @@ template <class S> WW_DEVICE void sample(PARAMS(S)) {
     if (axes == 3)
         d = taps_of((double)(T)grid[2], slices, mode, padding, align);
     else
-        d = Taps{0, 0.0, 0.0, 0.0, {1.0, 0.0, 0.0, 0.0}, 1};
+        d = Taps{{0, 0, 0, 0}, {1.0, 0.0, 0.0, 0.0}, 1};
     T sum = T(0);
 #pragma unroll 1
     for (int a = 0; a < d.count; a++) {
-        const long long slice = element(d, a, padding);
+        const long long slice = chosen(d.at, a);
 #pragma unroll 1
         for (int b = 0; b < h.count; b++) {
-            const long long row = element(h, b, padding);
+            const long long row = chosen(h.at, b);
 #pragma unroll 1
             for (int c = 0; c < w.count; c++) {
-                const long long column = element(w, c, padding);
+                const long long column = chosen(w.at, c);
                 if (slice < 0 || row < 0 || column < 0) continue;
                 const T value = x[(slice * (long long)rows + row) * (long long)columns + column];
-                sum = ww_fma((T)(weight(d, a) * weight(h, b) * weight(w, c)), value, sum);
+                sum = ww_fma((T)(chosen(d.weight, a) * chosen(h.weight, b) * chosen(w.weight, c)), value, sum);
             }
         }
     }

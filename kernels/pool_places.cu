@@ -31,10 +31,14 @@ template <class S> WW_DEVICE void places(const S* x, S* y, long long* indices, u
     const auto w = taps_of<long long>(p.width, (unsigned)ow), h = taps_of<long long>(p.height, (unsigned)oh);
     const auto d = taps_of<long long>(p.depth, (unsigned)od);
     const u64 plane = outer * p.depth.input;
-    long long place = -1, turned = -1;
+    long long place = -1;
+    unsigned best_d = 0, best_h = 0, best_w = 0;
     T most = T(0);
+#pragma unroll 1
     for (unsigned i = 0; i < d.count; i++)
+#pragma unroll 1
         for (unsigned j = 0; j < h.count; j++)
+#pragma unroll 1
             for (unsigned k = 0; k < w.count; k++) {
                 const u64 at_d = d.first + (u64)i * p.depth.dilation, at_h = h.first + (u64)j * p.height.dilation;
                 const u64 at_w = w.first + (u64)k * p.width.dilation;
@@ -43,10 +47,16 @@ template <class S> WW_DEVICE void places(const S* x, S* y, long long* indices, u
                 if (place >= 0 && !(next > most) && !(next != next && most == most)) continue;
                 most = next;
                 place = (long long)at;
-                turned = (long long)(((outer * p.width.input + at_w) * p.height.input + at_h) * p.depth.input + at_d);
+                best_d = i, best_h = j, best_w = k;
             }
     y[index] = place < 0 ? Least<S>::value() : x[place];
-    if (indices) indices[index] = first_fastest ? turned : place;
+    if (!indices) return;
+    if (first_fastest && place >= 0) {
+        const u64 at_d = d.first + (u64)best_d * p.depth.dilation, at_h = h.first + (u64)best_h * p.height.dilation;
+        const u64 at_w = w.first + (u64)best_w * p.width.dilation;
+        place = (long long)(((outer * p.width.input + at_w) * p.height.input + at_h) * p.depth.input + at_d);
+    }
+    indices[index] = place;
 }
 
 #define PLACES(S, dt)                                                                                      \

@@ -112,4 +112,11 @@ const transposed = [
   conv('convTranspose2d', 'NaN reaches its window alone', [1, 2, 5, 5], [2, 2, 3, 3], { strides: [2, 2] }, { x: { fill: 'normal', at: { 12: NaN } } }),
 ];
 
-export const cases = [...one, ...counts, ...kernels, ...geometry, ...groups, ...activations, ...odd, ...three, ...transposed];
+const volumes = [
+  conv('convTranspose3d', 'plain', [1, 2, 3, 4, 3], [2, 3, 2, 3, 2]),
+  conv('convTranspose3d', 'everything', [2, 4, 3, 2, 4], [4, 3, 2, 3, 2], { strides: [2, 1, 3], pads: [1, 0, 1, 0, 1, 1], dilations: [1, 2, 1], outputPads: [1, 0, 2], group: 2, activation: 'relu' }, bias(6)),
+  conv('convTranspose3d', 'outputShape', [1, 2, 3, 3, 2], [2, 2, 3, 3, 2], { strides: [2, 3, 2], outputShape: [7, 10, 4] }),
+  conv('convTranspose3d', 'empty batch', [0, 2, 3, 4, 3], [2, 3, 2, 3, 2]),
+];
+
+export const cases = [...volumes, ...one, ...counts, ...kernels, ...geometry, ...groups, ...activations, ...odd, ...three, ...transposed];

@@ -3,6 +3,7 @@ import { cases as cast } from './cast.mjs';
 import { cases as conv } from './conv.mjs';
 import { cases as elementwise } from './elementwise.mjs';
 import { cases as evaluate } from './evaluate.mjs';
+import { cases as gridSample } from './grid-sample.mjs';
 import { cases as layout, levels as layoutLevels } from './layout.mjs';
 import { cases as matmul } from './matmul.mjs';
 import { cases as median } from './median.mjs';
@@ -22,7 +23,7 @@ import { cases as reduce, levels as reduceLevels } from './reduce.mjs';
  * options whose oracle is theirs.
  * `named` holds operands given as options; fills are those of helpers/random.mjs.
  */
-export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...types, ...evaluate, ...cast, ...layout, ...resize, ...normalize, ...attention, ...quantize, ...recurrent, ...reduce, ...running, ...median];
+export const cases = [...matmul, ...conv, ...pool, ...elementwise, ...types, ...evaluate, ...cast, ...layout, ...resize, ...gridSample, ...normalize, ...attention, ...quantize, ...recurrent, ...reduce, ...running, ...median];
 
 /** Tolerance level of each op. Loosening one needs a sentence here saying why. */
 export const levelOf = {
@@ -31,6 +32,11 @@ export const levelOf = {
   conv2d: 'accumulate',
   conv3d: 'accumulate',
   convTranspose2d: 'accumulate',
+  convTranspose3d: 'accumulate',
+  gridSample: 'accumulate',
+  maxPool1dWithIndices: 'exact',
+  maxPool2dWithIndices: 'exact',
+  maxPool3dWithIndices: 'exact',
   maxPool1d: 'exact',
   maxPool2d: 'exact',
   maxPool3d: 'exact',

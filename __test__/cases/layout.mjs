@@ -203,6 +203,30 @@ const scattered = (name, x, indices, axis, extra = {}) => {
   return row;
 };
 
+/** Updates that meet, in every type. */
+const joined = (reduction, name, x, indices, axis, extra = {}) => {
+  const total = indices.reduce((a, b) => a * b, 1);
+  const fill = [1, 2, 0, 3, 1, 1];
+  return {
+    op: 'scatterElements', name: `${reduction}, ${name}`, options: { axis, reduction }, dtypes: types, oneForm: true,
+    inputs: [
+      { dims: x, fill, offset: extra.offset },
+      { dims: indices, type: extra.type ?? 'int64', fill: Array.from({ length: total }, (_, at) => (at * 7 % (2 * x[axis])) - x[axis]) },
+      { dims: indices, fill: [1, 3, 2, 1, 1, 0, 1], offset: extra.offset },
+    ],
+  };
+};
+const joinedUpdates = ['add', 'mul', 'max', 'min'].flatMap((reduction) => [
+  joined(reduction, 'one axis', [5], [12], 0),
+  joined(reduction, 'rows', [3, 9], [3, 20], 1, { type: 'int32' }),
+  joined(reduction, 'columns', [9, 5], [6, 3], 0),
+  joined(reduction, 'a middle axis, view', [2, 5, 6], [2, 3, 4], 1, { offset: 1 }),
+  joined(reduction, 'no updates', [4, 3], [0, 3], 0),
+]).concat(['max', 'add'].map((reduction) => ({
+  op: 'scatterElements', name: `${reduction} of numbers that are not finite`, options: { reduction },
+  inputs: [{ dims: [4], fill: [NaN, Infinity, 1, 2] }, { dims: [5], type: 'int64', fill: [0, 1, 2, 2, 3] }, { dims: [5], fill: [1, -Infinity, NaN, 1, Infinity] }],
+})));
+
 const scatters = [
   scattered('any type', [5, 3], [4, 3], 0, { dtypes: types }),
   ...['int64', 'int32'].flatMap((type) => [
@@ -213,5 +237,5 @@ const scatters = [
   scattered('view', [9, 16], [5, 11], 0, { offset: 1 }),
 ];
 
-export const cases = [...transposes, ...slices, ...splits, ...joins, ...copies, ...pads, ...gathers, ...scatters];
+export const cases = [...transposes, ...slices, ...splits, ...joins, ...copies, ...pads, ...gathers, ...scatters, ...joinedUpdates];
 export const levels = Object.fromEntries(['transpose', 'slice', 'split', 'concat', 'pad', 'gather', 'gatherElements', 'scatterElements'].map((op) => [op, 'exact']));

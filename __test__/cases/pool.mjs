@@ -61,4 +61,16 @@ const globals = ['globalMaxPool', 'globalAveragePool'].flatMap((op) => [
   pool(op, 'more planes than a grid has in y', [1, 65537, 2, 2], {}),
 ]);
 
-export const cases = [...both, ...others, ...counted, ...special, ...globals, pool('globalAveragePool', 'no pixels', [2, 3, 0, 4], {})];
+const placed = [
+  ...shapes.flatMap(([name, dims, options]) => [0, 1].map((storageOrder) => pool('maxPool2dWithIndices', `${name}, order ${storageOrder}`, dims, { ...options, storageOrder }))),
+  pool('maxPool2dWithIndices', 'ties', [2, 2, 9, 8], { kernel: [3, 3] }, 'ties'),
+  pool('maxPool2dWithIndices', 'non-finite numbers', [1, 3, 9, 9], { kernel: [2, 2], pads: [1, 1, 1, 1] }, 'nonFinite'),
+  pool('maxPool2dWithIndices', 'all -Infinity, view', [1, 1, 4, 4], { kernel: [2, 2], strides: [2, 2] }, -Infinity, 1),
+  pool('maxPool1dWithIndices', 'everything', [2, 5, 65], { kernel: [4], strides: [3], pads: [2, 1], dilations: [2], ceilMode: true }),
+  ...[0, 1].map((storageOrder) => pool('maxPool3dWithIndices', `everything, order ${storageOrder}`, [2, 3, 7, 6, 5], { kernel: [3, 2, 2], strides: [2, 1, 2], pads: [1, 0, 1, 1, 1, 0], storageOrder })),
+];
+const ofBytes = ['maxPool2d', 'maxPool2dWithIndices'].flatMap((op) => shapes.slice(0, 9).map(([name, dims, options]) => ({
+  ...pool(op, `bytes, ${name}`, dims, options, 'wholes'), dtypes: ['int8', 'uint8'],
+})));
+
+export const cases = [...placed, ...ofBytes, ...both, ...others, ...counted, ...special, ...globals, pool('globalAveragePool', 'no pixels', [2, 3, 0, 4], {})];

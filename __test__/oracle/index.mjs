@@ -8,7 +8,8 @@ import { resize } from './resize.mjs';
 import { matmul } from './matmul.mjs';
 import { median } from './median.mjs';
 import { batchNorm, groupNorm, layerNorm, logSoftmax, rmsNorm, softmax } from './normalize.mjs';
-import { averagePool, globalAveragePool, globalMaxPool, maxPool } from './pool.mjs';
+import { gridSample } from './grid-sample.mjs';
+import { averagePool, globalAveragePool, globalMaxPool, maxPool, maxPoolWithIndices } from './pool.mjs';
 import * as quantize from './quantize.mjs';
 import * as recurrent from './recurrent.mjs';
 import * as running from './running.mjs';
@@ -25,6 +26,11 @@ export const oracle = {
   conv2d: conv,
   conv3d: conv,
   convTranspose2d: convTranspose,
+  convTranspose3d: convTranspose,
+  gridSample,
+  maxPool1dWithIndices: maxPoolWithIndices,
+  maxPool2dWithIndices: maxPoolWithIndices,
+  maxPool3dWithIndices: maxPoolWithIndices,
   maxPool1d: maxPool,
   maxPool2d: maxPool,
   maxPool3d: maxPool,

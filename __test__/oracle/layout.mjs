@@ -1,3 +1,4 @@
+import { formats } from '../helpers/types.mjs';
 import { forEachCoordinate, positionIn, sizeOf } from './array.mjs';
 
 /** An array of shape `dims` whose element at each coordinate is what `pick` gives. */
@@ -117,12 +118,18 @@ export function gatherElements([x, indices], { axis = 0 } = {}) {
   });
 }
 
-export function scatterElements([x, indices, updates], { axis = 0 } = {}) {
+const joins = { none: (a, b) => b, add: (a, b) => a + b, mul: (a, b) => a * b, max: Math.max, min: Math.min };
+
+/** Updates that meet are joined in order, each result rounded to the type. */
+export function scatterElements([x, indices, updates], { axis = 0, reduction = 'none' } = {}) {
   const along = axisOf(axis, x);
   const data = Float64Array.from(x.data);
+  const truth = { add: 'max', mul: 'min' };
+  const join = joins[(x.dtype === 'bool' && truth[reduction]) || reduction];
   forEachCoordinate(indices.dims, (place, position) => {
     const index = pickedIndex(indices.data[position], x.dims[along]);
-    data[positionIn(x.dims, withIndex(place, along, index))] = updates.data[position];
+    const at = positionIn(x.dims, withIndex(place, along, index));
+    data[at] = reduction === 'none' ? updates.data[position] : formats[x.dtype].round(join(data[at], updates.data[position]));
   });
   return { data, dims: x.dims };
 }

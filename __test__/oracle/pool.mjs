@@ -1,4 +1,5 @@
-import { forEachCoordinate, sizeOf } from './array.mjs';
+import { formats } from '../helpers/types.mjs';
+import { coordinateOf, forEachCoordinate, sizeOf } from './array.mjs';
 import { geometry } from './conv.mjs';
 import { Sum } from './sum.mjs';
 
@@ -44,6 +45,26 @@ function average(values, cells) {
 
 export function maxPool([x], options) {
   return pool(x, options, largest);
+}
+
+/** Maxima and where they stand: the first of equal ones, the first NaN before all numbers. */
+export function maxPoolWithIndices([x], options) {
+  const area = sizeOf(x.dims.slice(2));
+  const places = pool({ dims: x.dims, data: Float64Array.from(x.data, (_, i) => i) }, options, (all) => {
+    const value = (i) => x.data[i];
+    const better = (a, b) => value(a) > value(b) || (Number.isNaN(value(a)) && !Number.isNaN(value(b)));
+    return [all.length === 0 ? -1 : all.reduce((best, i) => (better(i, best) ? i : best)), 0];
+  });
+  const least = formats[x.dtype].unit > 0 ? -Infinity : x.dtype === 'int8' ? -128 : 0;
+  const turned = (place) => {
+    const at = coordinateOf(place % area, x.dims.slice(2));
+    return Math.floor(place / area) * area + at.reduceRight((total, index, axis) => total * x.dims[axis + 2] + index, 0);
+  };
+  const indices = options.storageOrder && area > 0 ? places.data.map((place) => (place < 0 ? -1 : turned(place))) : places.data;
+  return [
+    { dims: places.dims, data: places.data.map((place) => (place < 0 ? least : x.data[place])) },
+    { dims: places.dims, data: indices },
+  ];
 }
 
 export function averagePool([x], options) {

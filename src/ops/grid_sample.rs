@@ -114,11 +114,7 @@ impl Problem {
         let (first, count, weights) = match self.mode {
             0 => (place.round_ties_even(), 1, [1.0, 0.0, 0.0, 0.0]),
             1 => (first, 2, [1.0 - rest, rest, 0.0, 0.0]),
-            _ => (
-                first - 1.0,
-                4,
-                [cubic_far(1.0 + rest), cubic_near(rest), cubic_near(1.0 - rest), cubic_far(2.0 - rest)],
-            ),
+            _ => (first - 1.0, 4, cubic(rest)),
         };
         let element = |tap: usize| {
             let at = first + tap as f64;
@@ -135,13 +131,10 @@ impl Problem {
 /// Further out than any element.
 const FAR: f64 = 1e15;
 
-/// Keys' cubic with a of -0.75, up to a distance of 1 and from there to 2.
-fn cubic_near(x: f64) -> f64 {
-    (1.25 * x - 2.25) * x * x + 1.0
-}
-
-fn cubic_far(x: f64) -> f64 {
-    ((-0.75 * x + 3.75) * x - 6.0) * x + 3.0
+/// Keys' cubic with a of -0.75 for a place that far past the second of four elements, as products that keep their digits.
+fn cubic(t: f64) -> [f64; 4] {
+    let s = 1.0 - t;
+    [-0.75 * t * s * s, s * (1.0 + t - 1.25 * t * t), t * (1.0 + s - 1.25 * s * s), -0.75 * s * t * t]
 }
 
 /// The place after mirrors at both ends.
