@@ -238,4 +238,4 @@ const scatters = [
 ];
 
 export const cases = [...transposes, ...slices, ...splits, ...joins, ...copies, ...pads, ...gathers, ...scatters, ...joinedUpdates];
-export const levels = Object.fromEntries(['transpose', 'slice', 'split', 'concat', 'pad', 'gather', 'gatherElements', 'scatterElements'].map((op) => [op, 'exact']));
+export const levels = Object.fromEntries(['transpose', 'slice', 'split', 'concat', 'expand', 'tile', 'pad', 'gather', 'gatherElements', 'scatterElements'].map((op) => [op, 'exact']));
