@@ -22,6 +22,8 @@ export declare class Bridge {
   openSession(id: number, session: NativeSession, source: string | Uint8Array, options: OpenOptions): void
   /** Queues a run. Inputs carry the names of feeds. Results stay on the GPU when `keep`. */
   runSession(id: number, session: NativeSession, inputs: Array<InputArg>, fetches: Array<number>, keep: boolean, transfer: boolean): void
+  /** Queues a run whose steps are timed; `session.times` has them once it is settled. */
+  profileSession(id: number, session: NativeSession, inputs: Array<InputArg>): void
 }
 
 /** A tensor in device memory. Freed by `dispose` or, as a safety net, by garbage collection. */
@@ -46,6 +48,10 @@ export declare class NativeSession {
   get outputs(): Array<PortRow>
   /** Where the session runs: 'cpu' or 'cuda:N'. */
   get device(): string
+  /** Where the steps of the latest run were placed. */
+  get placement(): Array<StepRow>
+  /** What the steps of the latest profile took. */
+  get times(): Array<StepRow>
   /** Lets the network go once the runs in flight are done. Twice is nothing. */
   release(): void
 }
@@ -303,6 +309,18 @@ export interface ResultRow {
 
 /** Sets the limit in bytes on a GPU's tensors and intermediate values; 0 lifts it. */
 export declare function setMemoryLimit(device: string, bytes: number): void
+
+/** A step of a plan. */
+export interface StepRow {
+  /** The node that it comes from; of several that became one, the last. */
+  node: string
+  /** The op. */
+  op: string
+  /** Where it runs. */
+  device: string
+  /** What it took, where that was measured. */
+  milliseconds?: number
+}
 
 /** Returns unused memory of a device to the driver, or of the CPU to the system. */
 export declare function trimMemory(device: string): void

@@ -133,3 +133,27 @@ test('results stay where they were made when that is asked for', async () => {
   assert.deepEqual([...(await y.getData())], [2, 0, 6, 0]);
   await session.release();
 });
+
+test('a session tells where its steps ran and what they took', async () => {
+  const session = await create();
+  assert.deepEqual(session.placement, []);
+  await session.run({ x });
+  const { device: place } = session;
+  assert.deepEqual(session.placement.map(({ op, device: at }) => [op, at]), [['add', place], ['relu', place], ['cast', place]]);
+  assert.match(session.placement[1].node, /Relu/);
+  const steps = await session.profile({ x });
+  assert.deepEqual(steps.map(({ op }) => op), ['add', 'relu', 'cast']);
+  assert.ok(steps.every(({ milliseconds, device: at }) => milliseconds >= 0 && at === place));
+  await rejects(() => session.profile({}), 'INVALID_ARGUMENT', /input 'x' is missing/);
+  await session.release();
+  await rejects(() => session.profile({ x }), 'DISPOSED', /released/);
+});
+
+test('an operator without a GPU form is an error where the GPU was asked for', async () => {
+  const host = model({ nodes: [node('Det', ['x'], ['y'])], inputs: [value('x', 1, [2, 2])], outputs: [value('y', 1, [])] });
+  const session = await InferenceSession.create(host, { device });
+  const matrix = new Float32Array([3, 1, 2, 4]);
+  if (onGpu) await rejects(() => session.run({ x: matrix }), 'UNSUPPORTED_OP', /Det.*has no GPU form; device 'auto'/);
+  else assert.deepEqual([...(await session.run({ x: matrix })).y.data], [10]);
+  await session.release();
+});

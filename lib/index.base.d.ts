@@ -315,6 +315,13 @@ export interface RunOptions {
   extra?: Record<string, unknown>;
 }
 
+/** A step of a plan: the node that it comes from (of several that became one, the last), the operation, and where it runs. */
+export interface Placement {
+  node: string;
+  op: string;
+  device: 'cpu' | `cuda:${number}`;
+}
+
 /** Values by the names of inputs. A typed array will do where the model leaves at most one dim open. */
 export type Feeds = { readonly [name: string]: Tensor | TypedArray };
 
@@ -338,6 +345,10 @@ export class InferenceSession {
   /** Runs the network. Runs may overlap. */
   run(feeds: Feeds, options?: RunOptions): Promise<{ [name: string]: Tensor }>;
   run(feeds: Feeds, fetches: Fetches | null | undefined, options?: RunOptions): Promise<{ [name: string]: Tensor }>;
+  /** Where the steps of the latest run were placed, up to the first value that only a run could tell; empty before one. */
+  readonly placement: readonly Placement[];
+  /** Runs the network once and tells what each step took. The device is idle before each, so the sum is more than a run takes. */
+  profile(feeds: Feeds, options?: { signal?: AbortSignal }): Promise<(Placement & { milliseconds: number })[]>;
   /** Lets the network go; runs in flight finish. Twice is nothing; a run afterwards rejects with DISPOSED. */
   release(): Promise<void>;
   /** The same, at once. */

@@ -157,6 +157,28 @@ class InferenceSession {
     }
   }
 
+  /**
+   * Where the steps of the latest run were placed, up to the first value that only a run could tell; empty before one.
+   * @returns {{ node: string, op: string, device: string }[]}
+   */
+  get placement() {
+    return guard(() => this.#native.placement).map(({ node, op, device }) => ({ node, op, device }));
+  }
+
+  /**
+   * Runs the network once and tells what each step took. The device is idle before each, so the sum is more than a run takes.
+   * @param {Record<string, any>} feeds as for run
+   * @param {{ signal?: AbortSignal }} [options]
+   * @returns {Promise<{ node: string, op: string, device: string, milliseconds: number }[]>}
+   */
+  async profile(feeds, options) {
+    const { signal } = given('profile', options, { signal: 'honoured' });
+    const inputs = this.#feeds(feeds);
+    const start = (/** @type {number} */ id) => bridge.profileSession(id, this.#native, inputs);
+    await run(start, { signal: checkSignal('profile', signal), held: [this, inputs] });
+    return this.#native.times.map(({ node, op, device, milliseconds = 0 }) => ({ node, op, device, milliseconds }));
+  }
+
   /** Lets the network go; runs in flight finish. Twice is nothing. */
   async release() {
     this.#native.release();

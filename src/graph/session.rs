@@ -3,7 +3,7 @@
 mod feeds;
 mod run;
 
-use super::plan::{Folds, Planner, Stage, Stages};
+use super::plan::{Folds, Planner, Stage, Stages, Step, Work};
 use super::{Declared, Graph, ValueId, operators};
 use crate::kernels::Launcher;
 use crate::ops::Meta;
@@ -11,7 +11,7 @@ use crate::tensor::Tensor;
 use crate::{DType, Error, Result};
 pub use run::Timing;
 use run::Uploads;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// An input or output of a network.
 #[derive(Debug, Clone)]
@@ -22,12 +22,23 @@ pub struct Port {
     pub declared: Option<Declared>,
 }
 
+/// Where a step runs.
+#[derive(Debug, Clone)]
+pub struct Placed {
+    /// The node that it comes from.
+    pub label: Arc<str>,
+    /// The op, or what a host form does.
+    pub name: &'static str,
+    /// Whether it runs on the GPU.
+    pub on_gpu: bool,
+}
+
 /// What a session may do.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// Most bytes of one value.
     pub tensor_bytes: u64,
-    /// Whether every node must run on the GPU.
+    /// Whether a step without a GPU form is an error where the session is on a GPU.
     pub strict: bool,
 }
 
@@ -46,6 +57,8 @@ pub struct Session {
     launcher: Option<Arc<Launcher>>,
     folds: Arc<Folds>,
     stages: Stages<Vec<Meta>>,
+    /// The first stage of the latest run.
+    latest: Mutex<Option<Arc<Stage>>>,
     uploads: Uploads,
 }
 
@@ -67,6 +80,7 @@ impl Session {
             launcher,
             folds: Arc::default(),
             stages: Stages::default(),
+            latest: Mutex::default(),
             uploads: Uploads::default(),
         })
     }
@@ -94,23 +108,37 @@ impl Session {
     /// Runs the network and waits for it. Results come in the order of the outputs; on a GPU they may lie there.
     /// `check` is called between steps; an error of it ends the run.
     pub fn run(&self, feeds: Vec<Tensor>, check: &dyn Fn() -> Result<()>) -> Result<Vec<Tensor>> {
-        let metas: Vec<Meta> = feeds.iter().map(|tensor| tensor.meta().clone()).collect();
-        let stage = self.stages.find(metas.clone(), || self.plan(&metas))?;
-        run::run(self, stage, feeds, check, None)
+        run::run(self, self.begin(&feeds)?, feeds, check, None)
     }
 
     /// Runs the network and tells what each step took.
     pub fn profile(&self, feeds: Vec<Tensor>, check: &dyn Fn() -> Result<()>) -> Result<Vec<Timing>> {
-        let metas: Vec<Meta> = feeds.iter().map(|tensor| tensor.meta().clone()).collect();
-        let stage = self.stages.find(metas.clone(), || self.plan(&metas))?;
         let mut times = Vec::new();
-        run::run(self, stage, feeds, check, Some(&mut times))?;
+        run::run(self, self.begin(&feeds)?, feeds, check, Some(&mut times))?;
         Ok(times)
     }
 
-    /// The element types and dims of the results, and where each node runs, for inputs of those types and dims: the steps
-    /// of the first stage.
-    pub fn stage(&self, inputs: &[Meta]) -> Result<Arc<Stage>> {
+    /// Where the steps of the latest run were placed, up to the first value that only a run could tell.
+    pub fn placement(&self) -> Vec<Placed> {
+        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let place = |step: &Step| Placed {
+            label: step.label.clone(),
+            name: step.name,
+            on_gpu: self.launcher.is_some() && matches!(step.work, Work::Call(_)),
+        };
+        latest.iter().flat_map(|stage| stage.steps.iter().map(place)).collect()
+    }
+
+    /// The first stage of a run with those feeds.
+    fn begin(&self, feeds: &[Tensor]) -> Result<Arc<Stage>> {
+        let metas: Vec<Meta> = feeds.iter().map(|tensor| tensor.meta().clone()).collect();
+        let stage = self.stage(&metas)?;
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(stage.clone());
+        Ok(stage)
+    }
+
+    /// The first stage for inputs of those types and dims.
+    pub(super) fn stage(&self, inputs: &[Meta]) -> Result<Arc<Stage>> {
         self.stages.find(inputs.to_vec(), || self.plan(inputs))
     }
 

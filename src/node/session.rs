@@ -5,7 +5,7 @@ use super::bridge::{Bridge, held_by};
 use super::input::InputArg;
 use crate::graph::{Dim, Port};
 use crate::onnx::Limits;
-use crate::runtime::{DeviceName, ModelSource, Network, SessionOptions, choose};
+use crate::runtime::{DeviceName, ModelSource, Network, SessionOptions, Source, choose};
 use crate::{Error, invalid};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -35,6 +35,19 @@ pub struct ExternalFile<'a> {
     pub path: String,
     /// Its content.
     pub data: Uint8ArraySlice<'a>,
+}
+
+/// A step of a plan.
+#[napi(object)]
+pub struct StepRow {
+    /// The node that it comes from; of several that became one, the last.
+    pub node: String,
+    /// The op.
+    pub op: String,
+    /// Where it runs.
+    pub device: String,
+    /// What it took, where that was measured.
+    pub milliseconds: Option<f64>,
 }
 
 /// How a session is made.
@@ -79,6 +92,34 @@ impl NativeSession {
     #[napi(getter)]
     pub fn device(&self) -> Result<String> {
         Ok(self.network()?.device()?.to_string())
+    }
+
+    /// Where the steps of the latest run were placed.
+    #[napi(getter)]
+    pub fn placement(&self) -> Result<Vec<StepRow>> {
+        let network = self.network()?;
+        let (session, device) = (network.session()?, network.device()?.to_string());
+        let rows = session.placement().into_iter().map(|step| StepRow {
+            node: step.label.to_string(),
+            op: step.name.into(),
+            device: if step.on_gpu { device.clone() } else { "cpu".into() },
+            milliseconds: None,
+        });
+        Ok(rows.collect())
+    }
+
+    /// What the steps of the latest profile took.
+    #[napi(getter)]
+    pub fn times(&self) -> Result<Vec<StepRow>> {
+        let network = self.network()?;
+        let device = network.device()?.to_string();
+        let rows = network.times().into_iter().map(|step| StepRow {
+            node: step.label.to_string(),
+            op: step.name.into(),
+            device: if step.on_gpu { device.clone() } else { "cpu".into() },
+            milliseconds: Some(step.milliseconds),
+        });
+        Ok(rows.collect())
     }
 
     /// Lets the network go once the runs in flight are done. Twice is nothing.
@@ -171,6 +212,33 @@ impl Bridge {
         transfer: bool,
     ) -> Result<()> {
         let network = session.network()?;
+        let feeds = self.feeds(&network, inputs, transfer)?;
+        let fetches = fetches.into_iter().map(|index| index as usize).collect();
+        self.begin(id, move |cancelled, done| network.submit(feeds, fetches, keep, cancelled, done))
+    }
+
+    /// Queues a run whose steps are timed; `session.times` has them once it is settled.
+    #[napi]
+    pub fn profile_session(
+        &self,
+        id: u32,
+        session: ClassInstance<NativeSession>,
+        inputs: Vec<InputArg>,
+    ) -> Result<()> {
+        let network = session.network()?;
+        let feeds = self.feeds(&network, inputs, false)?;
+        self.begin(id, move |cancelled, done| network.submit_profile(feeds, cancelled, done))
+    }
+}
+
+impl Bridge {
+    /// The feeds with their data taken over.
+    fn feeds(
+        &self,
+        network: &Network,
+        inputs: Vec<InputArg>,
+        transfer: bool,
+    ) -> Result<Vec<(String, Source)>> {
         let device = network.device()?;
         let inputs: Vec<Option<InputArg>> = inputs.into_iter().map(Some).collect();
         held_by(&inputs)?;
@@ -179,7 +247,6 @@ impl Bridge {
             let meta = input.meta()?;
             feeds.push((input.name.clone(), input.source(&meta, device, transfer, self.gate())?));
         }
-        let fetches = fetches.into_iter().map(|index| index as usize).collect();
-        self.begin(id, move |cancelled, done| network.submit(feeds, fetches, keep, cancelled, done))
+        Ok(feeds)
     }
 }

@@ -3,13 +3,13 @@
 use super::devices::DeviceName;
 use super::gpu::{Gpu, worker};
 use super::task::{Source, Task, guarded};
-use crate::graph::{Options, Port, Session};
+use crate::graph::{Options, Port, Session, Timing};
 use crate::onnx::{External, Limits, Model};
 use crate::{Error, Result, Tensor};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Where a model's file is.
 pub enum ModelSource {
@@ -32,11 +32,14 @@ pub struct SessionOptions {
 }
 
 type Job = Box<dyn FnOnce() + Send>;
+type Done = Box<dyn FnOnce(Result<Vec<Tensor>>) + Send>;
 
 /// A session on its device. The model is read and planned on our own threads.
 #[derive(Default)]
 pub struct Network {
     session: OnceLock<(Arc<Session>, DeviceName)>,
+    /// What the steps of the latest profile took.
+    times: Mutex<Vec<Timing>>,
     worker: OnceLock<Sender<Job>>,
 }
 
@@ -74,17 +77,40 @@ impl Network {
         fetches: Vec<usize>,
         keep: bool,
         cancelled: Arc<AtomicBool>,
-        done: Box<dyn FnOnce(Result<Vec<Tensor>>) + Send>,
+        done: Done,
     ) -> Result<()> {
         let session = self.session()?.clone();
-        let work = move || {
+        self.queue(move || {
             let outcome = guarded("run", || run(&session, feeds, &fetches, keep, &cancelled));
-            let core = session.launcher().map(|launcher| launcher.core().clone());
-            done(outcome.map_err(|error| match core {
-                Some(core) => core.context().blame("run", error),
-                None => error,
+            done(blamed(&session, outcome));
+        })
+    }
+
+    /// Queues a run whose steps are timed; [`Network::times`] has them once it is done.
+    pub fn submit_profile(
+        self: &Arc<Self>,
+        feeds: Vec<(String, Source)>,
+        cancelled: Arc<AtomicBool>,
+        done: Done,
+    ) -> Result<()> {
+        let (session, network) = (self.session()?.clone(), self.clone());
+        self.queue(move || {
+            let check = || Task::check_cancelled(&cancelled);
+            let outcome = guarded("profile", || session.profile(checked(&session, feeds)?, &check));
+            done(blamed(&session, outcome).map(|times| {
+                *network.times.lock().unwrap_or_else(PoisonError::into_inner) = times;
+                Vec::new()
             }));
-        };
+        })
+    }
+
+    /// What the steps of the latest profile took.
+    pub fn times(&self) -> Vec<Timing> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// On the compute pool, or on the session's own thread where it waits for a GPU.
+    fn queue(&self, work: impl FnOnce() + Send + 'static) -> Result<()> {
         if self.device()? == DeviceName::Cpu {
             crate::cpu::spawn(work);
             return Ok(());
@@ -124,6 +150,20 @@ fn load(source: ModelSource, options: SessionOptions, device: DeviceName) -> Res
     Session::new(model.graph, launcher, graph)
 }
 
+/// The error with the operation to blame for a lost context.
+fn blamed<T>(session: &Session, outcome: Result<T>) -> Result<T> {
+    outcome.map_err(|error| match session.launcher() {
+        Some(launcher) => launcher.core().context().blame("run", error),
+        None => error,
+    })
+}
+
+/// The tensors in the order of the inputs.
+fn checked(session: &Session, feeds: Vec<(String, Source)>) -> Result<Vec<Tensor>> {
+    let feeds = feeds.into_iter().map(|(name, source)| Ok((name, source.into_tensor()?)));
+    session.check_feeds(feeds.collect::<Result<_>>()?)
+}
+
 fn run(
     session: &Session,
     feeds: Vec<(String, Source)>,
@@ -133,9 +173,7 @@ fn run(
 ) -> Result<Vec<Tensor>> {
     let check = || Task::check_cancelled(cancelled);
     check()?;
-    let feeds = feeds.into_iter().map(|(name, source)| Ok((name, source.into_tensor()?)));
-    let feeds = session.check_feeds(feeds.collect::<Result<_>>()?)?;
-    let results = session.run(feeds, &check)?;
+    let results = session.run(checked(session, feeds)?, &check)?;
     let picked = fetches.iter().map(|&index| match results.get(index) {
         Some(tensor) if keep => Ok(tensor.clone()),
         Some(tensor) => tensor.to_host(),

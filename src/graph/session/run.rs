@@ -69,6 +69,22 @@ fn gone() -> Error {
     Error::Internal("a plan reads a value that is gone".into())
 }
 
+impl Session {
+    /// An error for a step that has no GPU form where it must have one.
+    fn check_forms(&self, stage: &Stage) -> Result<()> {
+        if !self.options.strict || self.launcher.is_none() {
+            return Ok(());
+        }
+        match stage.steps.iter().find(|step| matches!(step.work, Work::Host(_))) {
+            None => Ok(()),
+            Some(step) => Err(Error::UnsupportedOp(format!(
+                "{}: '{}' has no GPU form; device 'auto' runs it on the CPU",
+                step.label, step.name
+            ))),
+        }
+    }
+}
+
 struct Run<'a> {
     session: &'a Session,
     values: Vec<Held>,
@@ -97,6 +113,7 @@ pub fn run(
 ) -> Result<Vec<Tensor>> {
     let mut run = Run { session, values: feeds.into_iter().map(Held::new).collect() };
     loop {
+        session.check_forms(&stage)?;
         run.values.resize(stage.slots.max(run.values.len()), Held::default());
         stage.left.iter().for_each(|&slot| run.values[slot] = Held::default());
         for (step, dead) in stage.steps.iter().zip(&stage.dead) {
