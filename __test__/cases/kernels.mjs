@@ -96,7 +96,11 @@ const counted = [
   whole('argMax', { axis: 1 }),
   row('reduceLogSumExp', 'rows', [[3, 40]], { axes: [1] }),
   ...['cumSum', 'cumProd'].flatMap((op) => [0, 1].map((axis) => row(op, `axis ${axis}`, [[3, 40]], { axis }, { fill: [1, 1, 2, 1], dtypes: [...floats, 'uint32', 'uint64'] }))),
-  { ...chosen('scatterElements', 'joined', [[5, 7], [3, 1], [3, 1]]), options: { axis: 0, reduction: 'add' }, dtypes: types },
+  {
+    ...chosen('scatterElements', 'joined', [[5, 7], [3, 1], [3, 1]]), options: { axis: 0, reduction: 'add' }, dtypes: types,
+    // Sums that no type wraps.
+    inputs: [{ dims: [5, 7], fill: [1, 2, 0, 3, 1, 1] }, { dims: [3, 1], fill: [2, 0, -2], type: 'int32' }, { dims: [3, 1], fill: [1, 3, 2] }],
+  },
   row('maxPool2dWithIndices', 'plain', [[1, 2, 5, 6]], { kernel: [2, 2] }, { fill: 'ties', dtypes: [...floats, 'int8', 'uint8'] }),
   row('gridSample', 'plain', [[1, 2, 4, 4], [1, 3, 3, 2]]),
   row('topK', 'sorted', [[3, 40]], { k: 5 }),
