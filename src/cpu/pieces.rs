@@ -2,6 +2,7 @@
 
 use super::install;
 use rayon::prelude::*;
+use std::sync::{Mutex, PoisonError};
 
 /// Work of one piece in `cost` units, about a nanosecond each: large against the price of handing it to a thread.
 const PIECE: usize = 1 << 15;
@@ -22,9 +23,19 @@ pub fn for_pieces<T: Send>(
         }
         return;
     }
-    install(|| {
-        out.par_chunks_mut(piece).enumerate().for_each(|(index, part)| work(index * piece, part));
+    let parts: Vec<_> = out.chunks_mut(piece).map(|part| Mutex::new(Some(part))).collect();
+    in_parallel(parts.len(), &|index| {
+        let part = parts[index].lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(part) = part {
+            work(index * piece, part);
+        }
     });
+}
+
+/// The one parallel loop. It is not generic on purpose: what the pool compiles for a closure takes kilobytes, and there are
+/// thousands of callers.
+fn in_parallel(count: usize, work: &(dyn Fn(usize) + Sync)) {
+    install(|| (0..count).into_par_iter().for_each(work));
 }
 
 #[cfg(test)]
