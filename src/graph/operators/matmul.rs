@@ -11,9 +11,21 @@ use crate::{Error, Result};
 
 pub const ROWS: &[Operator] = &[row("MatMul", matmul), row("Gemm", gemm), row("Det", det)];
 
-/// Operands of one dim are rows and columns whose axis goes again.
 fn matmul(site: &mut Site) -> Rule {
-    let (mut a, mut b) = (site.input(0)?, site.input(1)?);
+    let (a, b) = (site.input(0)?, site.input(1)?);
+    let y = of_matrices(a, b, |a, b| match is_float(a.dtype()) {
+        true => site.one("matmul", &[a, b], &[]),
+        false => whole(site, &a, &b),
+    });
+    Ok(y?.into())
+}
+
+/// A product of matrices, for operands of one dim too: those are rows and columns whose axis goes again.
+pub(super) fn of_matrices(
+    mut a: Operand,
+    mut b: Operand,
+    product: impl FnOnce(Operand, Operand) -> Result<Operand>,
+) -> Result<Operand> {
     let (row, column) = (a.rank() == 1, b.rank() == 1);
     if row {
         a = a.reshape([1, a.dims()[0]])?;
@@ -21,7 +33,7 @@ fn matmul(site: &mut Site) -> Rule {
     if column {
         b = b.reshape([b.dims()[0], 1])?;
     }
-    let y = if is_float(a.dtype()) { site.one("matmul", &[a, b], &[])? } else { whole(site, &a, &b)? };
+    let y = product(a, b)?;
     let mut dims = y.dims().to_vec();
     if column {
         dims.pop();
@@ -29,7 +41,7 @@ fn matmul(site: &mut Site) -> Rule {
     if row {
         dims.remove(dims.len() - if column { 1 } else { 2 });
     }
-    Ok(y.reshape(dims)?.into())
+    y.reshape(dims)
 }
 
 /// Of whole numbers: products of elements and their sums.

@@ -1,6 +1,7 @@
 //! Quantised tensors.
 
 use super::conv::window;
+use super::matmul::of_matrices;
 use super::{Operator, row};
 use crate::graph::plan::{Lowered, Operand, Rule, Site};
 use crate::ops::Raw;
@@ -66,27 +67,13 @@ fn matmul_integer(site: &mut Site) -> Rule {
     Ok(products(site, operands)?.into())
 }
 
-/// Operands of one dim are rows and columns whose axis goes again.
 fn products(site: &mut Site, operands: [Option<Operand>; 4]) -> Result<Operand> {
-    let [Some(mut a), Some(mut b), a_zero, b_zero] = operands else {
+    let [Some(a), Some(b), a_zero, b_zero] = operands else {
         return Err(Error::InvalidModel("an operand is missing".into()));
     };
-    let (row, column) = (a.rank() == 1, b.rank() == 1);
-    if row {
-        a = a.reshape([1, a.dims()[0]])?;
-    }
-    if column {
-        b = b.reshape([b.dims()[0], 1])?;
-    }
-    let y = site.call_with("matMulInteger", &[Some(a), Some(b), a_zero, b_zero], &[])?.swap_remove(0);
-    let mut dims = y.dims().to_vec();
-    if column {
-        dims.pop();
-    }
-    if row {
-        dims.remove(dims.len() - if column { 1 } else { 2 });
-    }
-    y.reshape(dims)
+    of_matrices(a, b, |a, b| {
+        Ok(site.call_with("matMulInteger", &[Some(a), Some(b), a_zero, b_zero], &[])?.swap_remove(0))
+    })
 }
 
 const WINDOW: &[(&str, &str)] = &[("strides", "strides"), ("pads", "pads"), ("dilations", "dilations")];

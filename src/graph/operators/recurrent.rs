@@ -3,6 +3,7 @@
 use super::{Operator, shared};
 use crate::graph::plan::{Lowered, Operand, Rule, Site};
 use crate::ops::Raw;
+use crate::ops::recurrent::FUNCTIONS;
 use crate::{Error, Result};
 
 pub const ROWS: &[Operator] =
@@ -50,19 +51,6 @@ fn flag(site: &Site) -> Result<Option<(&'static str, Raw)>> {
 
 /// A function's name here: ONNX writes them with a capital, some writers as they like.
 fn function(name: &str) -> String {
-    let known = [
-        "sigmoid",
-        "tanh",
-        "relu",
-        "affine",
-        "leakyRelu",
-        "thresholdedRelu",
-        "scaledTanh",
-        "hardSigmoid",
-        "elu",
-        "softsign",
-        "softplus",
-    ];
-    let found = known.iter().find(|known| known.eq_ignore_ascii_case(name));
+    let found = FUNCTIONS.iter().find(|known| known.eq_ignore_ascii_case(name));
     found.map_or_else(|| name.to_string(), |found| found.to_string())
 }

@@ -6,6 +6,7 @@ mod cuda;
 mod functions;
 
 use self::cpu::run as on_cpu;
+pub use self::functions::NAMES as FUNCTIONS;
 use self::functions::{Function, NAMES};
 use super::spec::*;
 use super::{Attrs, Call, FLOATS};

@@ -184,43 +184,43 @@ fn gate_of(trace: &mut Trace, gate: &Operand, x: &Operand) -> bool {
     limits == Some((0.0, 6.0)) && inner.is_some_and(|inner| same(&inner, x))
 }
 
-/// 0.5 x (1 + erf(x / sqrt 2)), with the half at either end or on x.
-fn gelu(trace: &mut Trace, step: &Step) -> Found {
+/// What `found` makes of 0.5 x sum, for each order of the operands in which x and the sum can be told, with the half last or on
+/// one of the two.
+fn halved(trace: &mut Trace, step: &Step, found: impl Fn(&mut Trace, &Operand, &Operand) -> Found) -> Found {
     let outer = half_of(step);
-    let candidates: Vec<(Operand, Operand)> = match &outer {
-        // The half comes last: the product of x and 1 + erf, or of those two in the other order.
-        Some(product) => {
-            let product = trace.step(product, "mul")?;
-            orders(product, "mul").into_iter().map(|(x, sum)| (x.clone(), sum.clone())).collect()
-        }
-        // The half is on x or on the sum.
-        None => orders(step, "mul").into_iter().map(|(x, sum)| (x.clone(), sum.clone())).collect(),
+    let product = match &outer {
+        Some(product) => trace.step(product, "mul")?,
+        None => step,
     };
     let mark = trace.taken.len();
-    for (x, sum) in candidates {
+    for (x, sum) in orders(product, "mul") {
         trace.taken.truncate(mark);
-        let (x, sum) = match &outer {
-            Some(_) => (x, sum),
-            None => match (
-                trace.with_number(&x, "mul", true, exactly(0.5)),
-                trace.with_number(&sum, "mul", true, exactly(0.5)),
-            ) {
-                (Some(x), None) => (x, sum),
-                (None, Some(sum)) => (x, sum),
+        let (mut x, mut sum) = (x.clone(), sum.clone());
+        if outer.is_none() {
+            let half = |trace: &mut Trace, operand| trace.with_number(operand, "mul", true, exactly(0.5));
+            match (half(trace, &x), half(trace, &sum)) {
+                (Some(inner), None) => x = inner,
+                (None, Some(inner)) => sum = inner,
                 _ => continue,
-            },
-        };
-        let Some(erf) = trace.with_number(&sum, "add", true, exactly(1.0)) else { continue };
-        let Some(erf) = trace.step(&erf, "erf") else { continue };
-        let Some(Some(scaled)) = erf.inputs.first() else { continue };
-        let inner = trace
-            .with_number(scaled, "div", false, near(std::f64::consts::SQRT_2))
-            .or_else(|| trace.with_number(scaled, "mul", true, near(std::f64::consts::FRAC_1_SQRT_2)));
-        if inner.is_some_and(|inner| same(&inner, &x)) {
-            return Some((x, "gelu", Vec::new()));
+            }
+        }
+        if let Some(answer) = found(trace, &x, &sum) {
+            return Some(answer);
         }
     }
     None
+}
+
+/// 0.5 x (1 + erf(x / sqrt 2)).
+fn gelu(trace: &mut Trace, step: &Step) -> Found {
+    halved(trace, step, |trace, x, sum| {
+        let erf = trace.with_number(sum, "add", true, exactly(1.0))?;
+        let scaled = trace.step(&erf, "erf")?.inputs.first()?.as_ref()?;
+        let inner = trace
+            .with_number(scaled, "div", false, near(std::f64::consts::SQRT_2))
+            .or_else(|| trace.with_number(scaled, "mul", true, near(std::f64::consts::FRAC_1_SQRT_2)))?;
+        same(&inner, x).then(|| (x.clone(), "gelu", Vec::new()))
+    })
 }
 
 /// What the step halves.
@@ -234,42 +234,17 @@ fn half_of(step: &Step) -> Option<Operand> {
     }
 }
 
-/// 0.5 x (1 + tanh(0.7978845608 (x + 0.044715 x^3))), the half last or on x.
+/// 0.5 x (1 + tanh(0.7978845608 (x + 0.044715 x^3))).
 fn gelu_tanh(trace: &mut Trace, step: &Step) -> Found {
-    let outer = half_of(step);
-    let product = match &outer {
-        Some(product) => trace.step(product, "mul")?,
-        None => step,
-    };
-    let candidates: Vec<(Operand, Operand)> =
-        orders(product, "mul").into_iter().map(|(x, sum)| (x.clone(), sum.clone())).collect();
-    let mark = trace.taken.len();
-    for (x, sum) in candidates {
-        trace.taken.truncate(mark);
-        let (x, sum) = match &outer {
-            Some(_) => (x, sum),
-            None => match (
-                trace.with_number(&x, "mul", true, exactly(0.5)),
-                trace.with_number(&sum, "mul", true, exactly(0.5)),
-            ) {
-                (Some(x), None) => (x, sum),
-                (None, Some(sum)) => (x, sum),
-                _ => continue,
-            },
-        };
-        let Some(tanh) = trace.with_number(&sum, "add", true, exactly(1.0)) else { continue };
-        let Some(tanh) = trace.step(&tanh, "tanh") else { continue };
-        let Some(Some(scaled)) = tanh.inputs.first() else { continue };
-        let Some(cubic) = trace.with_number(scaled, "mul", true, near(0.797_884_560_8)) else { continue };
-        let Some(add) = trace.step(&cubic, "add") else { continue };
-        let cubes: Vec<_> = orders(add, "add").into_iter().map(|(a, b)| (a.clone(), b.clone())).collect();
-        for (line, cube) in cubes {
-            if same(&line, &x) && is_cube(trace, &cube, &x) {
-                return Some((x, "gelu", vec![("approximate", Raw::Text("tanh".into()))]));
-            }
-        }
-    }
-    None
+    halved(trace, step, |trace, x, sum| {
+        let tanh = trace.with_number(sum, "add", true, exactly(1.0))?;
+        let scaled = trace.step(&tanh, "tanh")?.inputs.first()?.as_ref()?;
+        let cubic = trace.with_number(scaled, "mul", true, near(0.797_884_560_8))?;
+        let add = trace.step(&cubic, "add")?;
+        let fits =
+            orders(add, "add").into_iter().any(|(line, cube)| same(line, x) && is_cube(trace, cube, x));
+        fits.then(|| (x.clone(), "gelu", vec![("approximate", Raw::Text("tanh".into()))]))
+    })
 }
 
 /// Whether the operand is 0.044715 x^3, with the power as such or as products.
