@@ -227,6 +227,8 @@ export interface OpenOptions {
   maxTensorBytes?: number
   /** Nodes. */
   maxNodes?: number
+  /** Bytes of device memory. */
+  memoryLimit?: number
   /** Files that the model refers to. */
   externalData: Array<ExternalFile>
   /** Whether external files may have several hard links. */

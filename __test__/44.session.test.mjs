@@ -9,7 +9,8 @@ import { after, test } from 'node:test';
 import { InferenceSession, Tensor } from '../index.mjs';
 import { device, onGpu, requireDevice } from './helpers/device.mjs';
 import { rejects } from './helpers/errors.mjs';
-import { int, model, node, value } from './helpers/onnx.mjs';
+import { initializer, int, model, node, value } from './helpers/onnx.mjs';
+import { generator } from './helpers/random.mjs';
 
 test(`the test device ${device} is there`, requireDevice);
 
@@ -155,5 +156,88 @@ test('an operator without a GPU form is an error where the GPU was asked for', a
   const matrix = new Float32Array([3, 1, 2, 4]);
   if (onGpu) await rejects(() => session.run({ x: matrix }), 'UNSUPPORTED_OP', /Det.*has no GPU form; device 'auto'/);
   else assert.deepEqual([...(await session.run({ x: matrix })).y.data], [10]);
+  await session.release();
+});
+
+/** y = softmax(x · w + b) for x [batch, 40] and w [40, 24], with relu(x · w) as h. */
+function dense() {
+  const random = generator(7);
+  const weights = Float32Array.from({ length: 40 * 24 }, () => random() - 0.5);
+  const bias = Float32Array.from({ length: 24 }, () => random() - 0.5);
+  const bytes = model({
+    nodes: [
+      node('MatMul', ['x', 'w'], ['p']),
+      node('Relu', ['p'], ['h']),
+      node('Add', ['p', 'b'], ['s']),
+      node('Softmax', ['s'], ['y'], [int('axis', 1)]),
+    ],
+    inputs: [value('x', 1, ['batch', 40])],
+    outputs: [value('y', 1, ['batch', 24]), value('h', 1, ['batch', 24])],
+    initializers: [initializer('w', [40, 24], weights), initializer('b', [24], bias)],
+  });
+  const oracle = (data) => {
+    const rows = Array.from({ length: data.length / 40 }, (_, row) =>
+      Array.from({ length: 24 }, (_, column) => {
+        let sum = 0;
+        for (let k = 0; k < 40; k++) sum += data[row * 40 + k] * weights[k * 24 + column];
+        return sum;
+      }),
+    );
+    const y = rows.flatMap((row) => {
+      const exp = row.map((one, column) => Math.exp(one + bias[column]));
+      const sum = exp.reduce((a, b) => a + b);
+      return exp.map((one) => one / sum);
+    });
+    return { y, h: rows.flat().map((one) => Math.max(one, 0)) };
+  };
+  return { bytes, oracle, feed: (batch) => Float32Array.from({ length: batch * 40 }, () => random() * 2 - 1) };
+}
+
+function agree(got, want) {
+  assert.equal(got.length, want.length);
+  got.forEach((one, index) => assert.ok(Math.abs(one - want[index]) <= 1e-5 + 1e-5 * Math.abs(want[index]), `${index}: ${one} for ${want[index]}`));
+}
+
+test('the same plan gives right numbers however often it runs, one run after the other, beside others and between other shapes', async () => {
+  const { bytes, oracle, feed } = dense();
+  const session = await InferenceSession.create(bytes, { device });
+  const once = async (batch) => {
+    const data = feed(batch);
+    const { y, h } = await session.run({ x: data });
+    agree(y.data, oracle(data).y);
+    agree(h.data, oracle(data).h);
+  };
+  for (const batch of [3, 3, 3, 1, 3, 1, 1, 300, 300, 3, 300]) await once(batch);
+  await Promise.all([3, 1, 3, 3, 300, 1, 3, 3, 300, 300].map(once));
+  await session.release();
+});
+
+test('results that stay on the device are not written again by later runs, and may be fed', async () => {
+  const { bytes, oracle, feed } = dense();
+  const session = await InferenceSession.create(bytes, { device });
+  const feeds = Array.from({ length: 5 }, () => feed(2));
+  const kept = [];
+  for (const data of feeds) kept.push((await session.run({ x: data }, { outputLocation: 'device' })).y);
+  for (const [index, y] of kept.entries()) agree(await y.getData(), oracle(feeds[index]).y);
+  const data = feed(2);
+  const resident = await new Tensor('float32', data, [2, 40]).to(device);
+  for (let run = 0; run < 3; run++) {
+    const { h } = await session.run({ x: resident });
+    assert.equal(h.location, onGpu ? session.device : 'cpu');
+    agree(await h.getData(), oracle(data).h);
+  }
+  await session.release();
+});
+
+test('memoryLimit bounds what a session takes of a GPU', async () => {
+  const { bytes, oracle, feed } = dense();
+  await rejects(() => InferenceSession.create(bytes, { device, memoryLimit: -1 }), 'INVALID_ARGUMENT', /memoryLimit/);
+  const session = await InferenceSession.create(bytes, { device, memoryLimit: 64 << 10 });
+  const data = feed(4);
+  agree((await session.run({ x: data })).y.data, oracle(data).y);
+  const large = feed(3000);
+  if (onGpu) await rejects(() => session.run({ x: large }), 'MEMORY_LIMIT', /limit/);
+  else agree((await session.run({ x: large })).y.data, oracle(large).y);
+  agree((await session.run({ x: data })).y.data, oracle(data).y);
   await session.release();
 });

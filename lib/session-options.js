@@ -15,6 +15,7 @@ const SESSION_OPTIONS = {
   maxModelBytes: 'honoured',
   maxTensorBytes: 'honoured',
   maxNodes: 'honoured',
+  memoryLimit: 'honoured',
   allowLinks: 'honoured',
   signal: 'honoured',
   executionProviders: 'honoured',
@@ -100,7 +101,7 @@ function sessionOptions(options) {
   const { device, executionProviders, externalData, allowLinks, signal, freeDimensionOverrides, preferredOutputLocation, ...rest } =
     given(where, options, SESSION_OPTIONS);
   if (device !== undefined && typeof device !== 'string') throw invalid(`${where}: 'device' must be a string, got ${describe(device)}`);
-  for (const name of ['maxModelBytes', 'maxTensorBytes', 'maxNodes']) {
+  for (const name of ['maxModelBytes', 'maxTensorBytes', 'maxNodes', 'memoryLimit']) {
     if (rest[name] !== undefined && typeof rest[name] !== 'number') throw invalid(`${where}: '${name}' must be a number, got ${describe(rest[name])}`);
   }
   const providers = executionProviders === undefined || executionProviders === null ? undefined : deviceOfProviders(where, executionProviders);
@@ -110,6 +111,7 @@ function sessionOptions(options) {
       maxModelBytes: rest.maxModelBytes,
       maxTensorBytes: rest.maxTensorBytes,
       maxNodes: rest.maxNodes,
+      memoryLimit: rest.memoryLimit,
       externalData: externalFiles(where, externalData),
       allowLinks: allowLinks === true,
     },

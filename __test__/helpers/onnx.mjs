@@ -28,11 +28,15 @@ export const node = (op, inputs, outputs, attributes = []) =>
 export const value = (name, type, dims) =>
   [nested(1, name), nested(2, nested(1, whole(1, type), nested(2, ...dims.map((dim) => nested(1, typeof dim === 'number' ? whole(1, dim) : nested(2, dim))))))];
 
+/** A float32 constant. @param {string} name @param {number[]} dims @param {Float32Array} data */
+export const initializer = (name, dims, data) =>
+  nested(5, ...dims.map((dim) => whole(1, dim)), whole(2, 1), nested(8, name), nested(9, Buffer.from(data.buffer, data.byteOffset, data.byteLength)));
+
 /**
  * The bytes of a model of operator set 17.
- * @param {{ nodes: Buffer[], inputs: Buffer[][], outputs: Buffer[][] }} graph
+ * @param {{ nodes: Buffer[], inputs: Buffer[][], outputs: Buffer[][], initializers?: Buffer[] }} graph
  */
-export function model({ nodes, inputs, outputs }) {
-  const graph = [...nodes, nested(2, 'graph'), ...inputs.map((input) => nested(11, ...input)), ...outputs.map((output) => nested(12, ...output))];
+export function model({ nodes, inputs, outputs, initializers = [] }) {
+  const graph = [...nodes, nested(2, 'graph'), ...initializers, ...inputs.map((input) => nested(11, ...input)), ...outputs.map((output) => nested(12, ...output))];
   return new Uint8Array(Buffer.concat([whole(1, 8), nested(8, whole(2, 17)), nested(7, ...graph)]));
 }

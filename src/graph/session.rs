@@ -1,6 +1,9 @@
 //! Sessions: a network with the plans made for it so far.
 
 mod feeds;
+mod held;
+mod lane;
+mod replay;
 mod run;
 
 use super::plan::{Folds, Planner, Stage, Stages, Step, Work};
@@ -9,8 +12,8 @@ use crate::kernels::Launcher;
 use crate::ops::Meta;
 use crate::tensor::Tensor;
 use crate::{DType, Error, Result};
-pub use run::Timing;
-use run::Uploads;
+use lane::Gpu;
+pub use run::{Request, Timing};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// An input or output of a network.
@@ -40,11 +43,13 @@ pub struct Options {
     pub tensor_bytes: u64,
     /// Whether a step without a GPU form is an error where the session is on a GPU.
     pub strict: bool,
+    /// Bytes of device memory that the session takes at most; 0 for no bound.
+    pub memory_limit: u64,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { tensor_bytes: 16 << 30, strict: false }
+        Options { tensor_bytes: 16 << 30, strict: false, memory_limit: 0 }
     }
 }
 
@@ -54,12 +59,11 @@ pub struct Session {
     inputs: Vec<Port>,
     outputs: Vec<Port>,
     options: Options,
-    launcher: Option<Arc<Launcher>>,
+    gpu: Option<Gpu>,
     folds: Arc<Folds>,
     stages: Stages<Vec<Meta>>,
     /// The first stage of the latest run.
     latest: Mutex<Option<Arc<Stage>>>,
-    uploads: Uploads,
 }
 
 impl Session {
@@ -77,11 +81,10 @@ impl Session {
             outputs: ports(&graph.outputs),
             graph: Arc::new(graph),
             options,
-            launcher,
+            gpu: launcher.map(|launcher| Gpu::new(launcher, options.memory_limit)).transpose()?,
             folds: Arc::default(),
             stages: Stages::default(),
             latest: Mutex::default(),
-            uploads: Uploads::default(),
         })
     }
 
@@ -97,7 +100,7 @@ impl Session {
 
     /// The GPU that the session runs on, `None` for the CPU.
     pub fn launcher(&self) -> Option<&Arc<Launcher>> {
-        self.launcher.as_ref()
+        self.gpu.as_ref().map(Gpu::device)
     }
 
     /// Checks what a run is given: names, element types and dims. The tensors in the order of the inputs.
@@ -105,16 +108,28 @@ impl Session {
         feeds::check(&self.inputs, feeds)
     }
 
-    /// Runs the network and waits for it. Results come in the order of the outputs; on a GPU they may lie there.
-    /// `check` is called between steps; an error of it ends the run.
+    /// Runs the network and waits for it. All results, on the host, in the order of the outputs. `check` is called between steps
+    /// or before a recorded sequence of them; an error of it ends the run.
     pub fn run(&self, feeds: Vec<Tensor>, check: &dyn Fn() -> Result<()>) -> Result<Vec<Tensor>> {
-        run::run(self, self.begin(&feeds)?, feeds, check, None)
+        let outputs: Vec<usize> = (0..self.outputs.len()).collect();
+        self.run_for(feeds, Request { outputs: &outputs, keep: false }, check)
+    }
+
+    /// Runs the network and waits for it. The results asked for.
+    pub fn run_for(
+        &self,
+        feeds: Vec<Tensor>,
+        request: Request,
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<Vec<Tensor>> {
+        run::run(self, self.begin(&feeds)?, feeds, request, check, None)
     }
 
     /// Runs the network and tells what each step took.
     pub fn profile(&self, feeds: Vec<Tensor>, check: &dyn Fn() -> Result<()>) -> Result<Vec<Timing>> {
         let mut times = Vec::new();
-        run::run(self, self.begin(&feeds)?, feeds, check, Some(&mut times))?;
+        let nothing = Request { outputs: &[], keep: false };
+        run::run(self, self.begin(&feeds)?, feeds, nothing, check, Some(&mut times))?;
         Ok(times)
     }
 
@@ -124,7 +139,7 @@ impl Session {
         let place = |step: &Step| Placed {
             label: step.label.clone(),
             name: step.name,
-            on_gpu: self.launcher.is_some() && matches!(step.work, Work::Call(_)),
+            on_gpu: self.gpu.is_some() && matches!(step.work, Work::Call(_)),
         };
         latest.iter().flat_map(|stage| stage.steps.iter().map(place)).collect()
     }

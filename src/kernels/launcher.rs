@@ -4,7 +4,7 @@ use super::extract::extract;
 use super::raised::Raised;
 use super::rates::Rates;
 use super::registry::{self, Parameter};
-use crate::driver::{DeviceMemory, DevicePtr, Function, Grid, Module, PackedArguments};
+use crate::driver::{DeviceMemory, DevicePtr, Function, Graph, Grid, Module, PackedArguments};
 use crate::tensor::{DeviceBuffer, DeviceCore};
 use crate::{Error, Result};
 use std::collections::HashMap;
@@ -105,25 +105,53 @@ struct Loaded {
     shared: u32,
 }
 
-/// Launches kernels on one device's stream.
+/// Kernels of a context that were loaded, and what was measured of its device.
+#[derive(Default)]
+struct Known {
+    functions: Mutex<HashMap<String, Loaded>>,
+    rates: OnceLock<Rates>,
+}
+
+/// Launches kernels on one stream.
 pub struct Launcher {
     core: Arc<DeviceCore>,
-    functions: Mutex<HashMap<String, Loaded>>,
+    known: Arc<Known>,
     raised: Mutex<Option<Raised>>,
-    rates: OnceLock<Rates>,
     tickets: Mutex<Option<DeviceMemory>>,
+}
+
+/// Launches and copies that were recorded, to be launched as a whole on the stream of their launcher.
+pub struct Recording {
+    graph: Graph,
+    /// Words that its kernels raise; it clears them itself.
+    _raised: Option<Raised>,
 }
 
 impl Launcher {
     /// A launcher without any module loaded.
     pub fn new(core: Arc<DeviceCore>) -> Launcher {
-        Launcher {
-            core,
-            functions: Mutex::default(),
-            raised: Mutex::default(),
-            rates: OnceLock::new(),
-            tickets: Mutex::default(),
-        }
+        Launcher { core, known: Arc::default(), raised: Mutex::default(), tickets: Mutex::default() }
+    }
+
+    /// A launcher on a stream of its own, with the same kernels. See [`DeviceCore::branch`].
+    pub fn branch(&self) -> Result<Launcher> {
+        Ok(Launcher { known: self.known.clone(), ..Launcher::new(self.core.branch()?) })
+    }
+
+    /// Records what `submit` enqueues instead of running it; `None` where the driver cannot. Nothing else may use the launcher
+    /// meanwhile. The memory that `submit` takes must come from a branch, which keeps it.
+    pub fn record(&self, submit: impl FnOnce() -> Result<()>) -> Result<Option<Recording>> {
+        // Kernels find them cleared, which is no part of what is recorded.
+        self.tickets()?;
+        let before = self.raised.lock().map_err(poisoned)?.take();
+        let graph = Graph::record(self.core.stream(), submit);
+        let raised = std::mem::replace(&mut *self.raised.lock().map_err(poisoned)?, before);
+        Ok(graph?.map(|graph| Recording { graph, _raised: raised }))
+    }
+
+    /// Enqueues what was recorded here.
+    pub fn replay(&self, recording: &Recording) -> Result<()> {
+        recording.graph.launch(self.core.stream())
     }
 
     /// The device's context, stream and memory.
@@ -147,11 +175,11 @@ impl Launcher {
         if self.compute_capability() == 90 {
             return Ok(Rates::HOPPER);
         }
-        if let Some(rates) = self.rates.get() {
+        if let Some(rates) = self.known.rates.get() {
             return Ok(*rates);
         }
         let measured = Rates::measure(self)?;
-        Ok(*self.rates.get_or_init(|| measured))
+        Ok(*self.known.rates.get_or_init(|| measured))
     }
 
     /// Device memory for intermediate values; goes back to the pool when dropped, in stream order.
@@ -211,11 +239,11 @@ impl Launcher {
     /// The loaded kernel. The lock is not held while the driver compiles: two threads may compile the same text, and
     /// the first result stays.
     fn lookup(&self, key: &str, load: impl FnOnce() -> Result<Loaded>) -> Result<Loaded> {
-        if let Some(loaded) = self.functions.lock().map_err(poisoned)?.get(key) {
+        if let Some(loaded) = self.known.functions.lock().map_err(poisoned)?.get(key) {
             return Ok(loaded.clone());
         }
         let loaded = load()?;
-        let mut functions = self.functions.lock().map_err(poisoned)?;
+        let mut functions = self.known.functions.lock().map_err(poisoned)?;
         Ok(functions.entry(key.to_string()).or_insert(loaded).clone())
     }
 
@@ -239,7 +267,7 @@ impl Launcher {
         }
         if grid.shared > 48 * 1024 && loaded.shared < grid.shared {
             loaded.function.allow_shared(grid.shared)?;
-            if let Some(entry) = self.functions.lock().map_err(poisoned)?.get_mut(key) {
+            if let Some(entry) = self.known.functions.lock().map_err(poisoned)?.get_mut(key) {
                 entry.shared = grid.shared;
             }
         }

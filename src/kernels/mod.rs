@@ -8,7 +8,7 @@ mod raised;
 mod rates;
 mod registry;
 
-pub use launcher::{Arg, Generated, Launcher, TICKETS, float_arg, grid_x, linear, number_arg};
+pub use launcher::{Arg, Generated, Launcher, Recording, TICKETS, float_arg, grid_x, linear, number_arg};
 pub use rates::Rates;
 #[cfg(any(test, feature = "node"))]
 pub use registry::MODULES;

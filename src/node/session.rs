@@ -61,6 +61,8 @@ pub struct OpenOptions<'a> {
     pub max_tensor_bytes: Option<f64>,
     /// Nodes.
     pub max_nodes: Option<f64>,
+    /// Bytes of device memory.
+    pub memory_limit: Option<f64>,
     /// Files that the model refers to.
     pub external_data: Vec<ExternalFile<'a>>,
     /// Whether external files may have several hard links.
@@ -172,7 +174,9 @@ impl OpenOptions<'_> {
         };
         let external = self.external_data.iter().map(|file| (file.path.clone(), file.data.to_vec()));
         let strict = device != DeviceName::Cpu && self.device != "auto";
-        Ok(SessionOptions { limits, external: external.collect(), links: self.allow_links, strict })
+        let memory_limit = limit("memoryLimit", self.memory_limit, 0)?;
+        let (external, links) = (external.collect(), self.allow_links);
+        Ok(SessionOptions { limits, external, links, strict, memory_limit })
     }
 }
 

@@ -28,7 +28,7 @@ fn gpus() -> MutexGuard<'static, BTreeMap<usize, Arc<Gpu>>> {
 }
 
 /// A thread that does jobs in order, until the sender is gone.
-pub(super) fn worker(name: String) -> Result<Sender<Job>> {
+fn worker(name: String) -> Result<Sender<Job>> {
     let (sender, receiver) = channel::<Job>();
     std::thread::Builder::new()
         .name(name)

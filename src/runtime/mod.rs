@@ -1,6 +1,7 @@
 //! Devices and the queues that run calls on them.
 
 mod cpu;
+mod crew;
 mod devices;
 mod gpu;
 mod pinned;

@@ -1,14 +1,14 @@
-//! Networks on a device, with a thread of their own where that is a GPU.
+//! Networks on a device, with threads of their own where that is a GPU.
 
+use super::crew::Crew;
 use super::devices::DeviceName;
-use super::gpu::{Gpu, worker};
+use super::gpu::Gpu;
 use super::task::{Source, Task, guarded};
-use crate::graph::{Options, Port, Session, Timing};
+use crate::graph::{Options, Port, Request, Session, Timing};
 use crate::onnx::{External, Limits, Model};
 use crate::{Error, Result, Tensor};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Where a model's file is.
@@ -29,9 +29,10 @@ pub struct SessionOptions {
     pub links: bool,
     /// Whether an operator without a GPU form is an error.
     pub strict: bool,
+    /// Bytes of device memory that the session takes at most; 0 for no bound.
+    pub memory_limit: u64,
 }
 
-type Job = Box<dyn FnOnce() + Send>;
 type Done = Box<dyn FnOnce(Result<Vec<Tensor>>) + Send>;
 
 /// A session on its device. The model is read and planned on our own threads.
@@ -40,7 +41,7 @@ pub struct Network {
     session: OnceLock<(Arc<Session>, DeviceName)>,
     /// What the steps of the latest profile took.
     times: Mutex<Vec<Timing>>,
-    worker: OnceLock<Sender<Job>>,
+    crew: Crew,
 }
 
 impl Network {
@@ -109,22 +110,13 @@ impl Network {
         self.times.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// On the compute pool, or on the session's own thread where it waits for a GPU.
+    /// On the compute pool, or on one of the session's own threads where it waits for a GPU.
     fn queue(&self, work: impl FnOnce() + Send + 'static) -> Result<()> {
         if self.device()? == DeviceName::Cpu {
             crate::cpu::spawn(work);
             return Ok(());
         }
-        self.worker()?
-            .send(Box::new(work))
-            .map_err(|_| Error::Internal("a session's thread has ended".into()))
-    }
-
-    fn worker(&self) -> Result<&Sender<Job>> {
-        if self.worker.get().is_none() {
-            let _ = self.worker.set(worker("ww-session".into())?);
-        }
-        self.worker.get().ok_or_else(|| Error::Internal("a session has no thread".into()))
+        self.crew.queue(Box::new(work))
     }
 }
 
@@ -146,7 +138,11 @@ fn load(source: ModelSource, options: SessionOptions, device: DeviceName) -> Res
         DeviceName::Cpu => None,
         DeviceName::Cuda(ordinal) => Some(Gpu::get(ordinal)?.launcher()?),
     };
-    let graph = Options { tensor_bytes: options.limits.tensor_bytes, strict: options.strict };
+    let graph = Options {
+        tensor_bytes: options.limits.tensor_bytes,
+        strict: options.strict,
+        memory_limit: options.memory_limit,
+    };
     Session::new(model.graph, launcher, graph)
 }
 
@@ -173,11 +169,5 @@ fn run(
 ) -> Result<Vec<Tensor>> {
     let check = || Task::check_cancelled(cancelled);
     check()?;
-    let results = session.run(checked(session, feeds)?, &check)?;
-    let picked = fetches.iter().map(|&index| match results.get(index) {
-        Some(tensor) if keep => Ok(tensor.clone()),
-        Some(tensor) => tensor.to_host(),
-        None => Err(Error::Internal("a result is missing".into())),
-    });
-    picked.collect()
+    session.run_for(checked(session, feeds)?, Request { outputs: fetches, keep }, &check)
 }

@@ -14,9 +14,11 @@ pub struct DeviceCore {
     context: Arc<Context>,
     stream: Stream,
     downloads: Stream,
-    pool: Pool,
-    staging: Staging,
+    pool: Arc<Pool>,
+    staging: Arc<Staging>,
     forms: KeptForms,
+    /// Whose tensors are operands of this stream's work too.
+    home: Option<Arc<DeviceCore>>,
 }
 
 impl DeviceCore {
@@ -26,11 +28,38 @@ impl DeviceCore {
         Ok(Arc::new(DeviceCore {
             stream: Stream::new(&context)?,
             downloads: Stream::new(&context)?,
-            pool: Pool::new(context.clone()),
-            staging: Staging::new(context.clone()),
+            pool: Arc::new(Pool::new(context.clone())),
+            staging: Arc::new(Staging::new(context.clone())),
             forms: KeptForms::default(),
+            home: None,
             context,
         }))
+    }
+
+    /// Another stream of the device, with memory of its own that counts as used here and goes back when the answer ends. Its
+    /// work takes tensors of this core as well; whoever submits it sees to their order.
+    pub fn branch(self: &Arc<Self>) -> Result<Arc<DeviceCore>> {
+        Ok(Arc::new(DeviceCore {
+            stream: Stream::new(&self.context)?,
+            downloads: Stream::new(&self.context)?,
+            pool: Arc::new(Pool::branch(self.pool.clone())),
+            staging: self.staging.clone(),
+            forms: KeptForms::default(),
+            home: Some(self.clone()),
+            context: self.context.clone(),
+        }))
+    }
+
+    /// Makes work that is submitted from now on wait for all that was submitted to `other`.
+    pub fn follow(&self, other: &DeviceCore) -> Result<()> {
+        let event = Event::new(&self.context)?;
+        event.record(&other.stream)?;
+        self.stream.wait(&event)
+    }
+
+    /// Whether tensors of `other` may be operands of this core's work.
+    pub fn takes(self: &Arc<Self>, other: &Arc<DeviceCore>) -> bool {
+        Arc::ptr_eq(self, other) || self.home.as_ref().is_some_and(|home| Arc::ptr_eq(home, other))
     }
 
     /// The context.
@@ -86,6 +115,7 @@ impl DeviceCore {
             id,
             forms: OnceLock::new(),
             read: AtomicBool::new(false),
+            lasting: AtomicBool::new(false),
         })
     }
 
@@ -298,6 +328,7 @@ pub struct DeviceBuffer {
     id: u64,
     forms: OnceLock<Arc<Forms>>,
     read: AtomicBool,
+    lasting: AtomicBool,
 }
 
 impl DeviceBuffer {
@@ -317,7 +348,17 @@ impl DeviceBuffer {
     }
 
     fn forms(&self) -> &Arc<Forms> {
-        self.forms.get_or_init(Arc::default)
+        self.forms.get_or_init(|| Arc::new(Forms::new(self.is_lasting())))
+    }
+
+    fn is_lasting(&self) -> bool {
+        self.lasting.load(Ordering::Acquire)
+    }
+
+    /// Has forms made at the first use and kept as long as the block: it holds weights that meet something new each time. To be
+    /// called before its first use.
+    pub fn keep_forms(&self) {
+        self.lasting.store(true, Ordering::Release);
     }
 }
 

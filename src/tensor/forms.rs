@@ -30,12 +30,19 @@ struct Entry {
 #[derive(Default)]
 pub struct Forms {
     entries: Mutex<Vec<Entry>>,
+    /// Whether they are wanted from the first use on and stay as long as the block.
+    lasting: bool,
 }
 
 /// Uses remembered of a block.
 const MOST_ENTRIES: usize = 8;
 
 impl Forms {
+    /// None yet. Lasting ones are wanted at the first use and never given up before the block.
+    pub fn new(lasting: bool) -> Forms {
+        Forms { lasting, ..Forms::default() }
+    }
+
     /// Looks for a form and notes the use. `partner` tells apart the tensors that this one is used with: whoever repeats
     /// a call as it was gains nothing from a form, weights meet something new each time.
     pub fn find<T: Send + Sync + 'static>(&self, key: FormKey, partner: u64) -> Form<T> {
@@ -45,11 +52,11 @@ impl Forms {
                 entries.retain(|entry| entry.form.is_some());
             }
             entries.push(Entry { key, partner, form: None });
-            return Form::Passing;
+            return if self.lasting { Form::Wanted } else { Form::Passing };
         };
         match &entry.form {
             Some((form, _)) => form.clone().downcast().map_or(Form::Passing, Form::Kept),
-            None if entry.partner != partner => Form::Wanted,
+            None if self.lasting || entry.partner != partner => Form::Wanted,
             None => Form::Passing,
         }
     }
@@ -97,11 +104,11 @@ impl KeptForms {
         blocks.push(Arc::downgrade(forms));
     }
 
-    /// Gives up all forms; whether there were any.
+    /// Gives up all forms but the lasting ones; whether there were any.
     pub fn clear(&self) -> bool {
         let blocks = std::mem::take(&mut *lock(&self.blocks));
-        let entries: Vec<Entry> =
-            blocks.iter().filter_map(Weak::upgrade).flat_map(|forms| forms.take()).collect();
+        let forms = blocks.iter().filter_map(Weak::upgrade).filter(|forms| !forms.lasting);
+        let entries: Vec<Entry> = forms.flat_map(|forms| forms.take()).collect();
         entries.iter().any(|entry| entry.form.is_some())
     }
 }

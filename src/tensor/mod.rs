@@ -123,10 +123,10 @@ impl Tensor {
         }
     }
 
-    /// A view of a tensor that lies on `core`'s device.
+    /// A view of a tensor whose memory `core`'s work takes.
     pub fn device_view(&self, core: &Arc<DeviceCore>) -> Result<DeviceView<'_>> {
         match &self.data {
-            Data::Device(buffer) if Arc::ptr_eq(buffer.core(), core) => {
+            Data::Device(buffer) if core.takes(buffer.core()) => {
                 Ok(DeviceView { dims: &self.meta.dims, dtype: self.meta.dtype, ptr: buffer.ptr(), buffer })
             }
             Data::Device(buffer) if buffer.core().context().is_lost() => Err(Error::DeviceLost(format!(
@@ -141,6 +141,13 @@ impl Tensor {
                 )
             }
             Data::Host(_) => invalid!("a host tensor was given where device data is needed"),
+        }
+    }
+
+    /// Has the GPU keep what products and convolutions make of these weights, from the first use on and as long as the tensor.
+    pub fn keep_forms(&self) {
+        if let Data::Device(buffer) = &self.data {
+            buffer.keep_forms();
         }
     }
 
@@ -159,14 +166,15 @@ impl Tensor {
 
     /// A copy on the host. Blocks until the work that makes the tensor is done.
     pub fn to_host(&self) -> Result<Tensor> {
-        match self.begin_download(None)? {
-            None => Ok(self.clone()),
-            Some(download) => {
-                let mut buffer = HostBuffer::for_overwrite(download.size())?;
-                download.finish(buffer.bytes_mut())?;
-                Ok(Tensor::from_host(buffer, &self.meta))
-            }
-        }
+        self.downloaded(self.begin_download(None)?)
+    }
+
+    /// The tensor on the host once a copy that [`Tensor::begin_download`] began is done.
+    pub fn downloaded(&self, download: Option<Download>) -> Result<Tensor> {
+        let Some(download) = download else { return Ok(self.clone()) };
+        let mut buffer = HostBuffer::for_overwrite(download.size())?;
+        download.finish(buffer.bytes_mut())?;
+        Ok(Tensor::from_host(buffer, &self.meta))
     }
 
     /// Begins a copy to the host, into pinned memory when given; `None` when the tensor is there already.

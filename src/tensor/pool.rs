@@ -1,7 +1,8 @@
 //! Device memory in size classes, kept for reuse, with a limit and statistics.
 //!
-//! All work of a device runs on one stream, so a block that goes back to the pool may be handed out at once: whatever
-//! still uses it runs before whatever its next owner submits.
+//! All work on a pool's blocks runs on one stream, so a block that goes back may be handed out at once: whatever still uses it
+//! runs before whatever its next owner submits. Other streams of the device have pools of their own, whose blocks count as
+//! used in the pool that they branch from.
 
 use crate::driver::{Context, DeviceMemory};
 use crate::{Error, Result};
@@ -33,6 +34,23 @@ struct State {
     holders: usize,
 }
 
+impl State {
+    /// Counts memory as used, unless that would pass the limit.
+    fn account(&mut self, bytes: u64, wanted: usize) -> Result<()> {
+        let stats = &mut self.stats;
+        if stats.limit != 0 && stats.used + bytes > stats.limit {
+            return Err(Error::MemoryLimit(format!(
+                "{wanted} bytes wanted, {} of the limit of {} bytes are in use",
+                stats.used, stats.limit
+            )));
+        }
+        stats.used += bytes;
+        stats.peak = stats.peak.max(stats.used);
+        stats.allocations += 1;
+        Ok(())
+    }
+}
+
 /// While it lives the pool gives nothing back to the driver.
 pub struct Held<'a>(&'a Pool);
 
@@ -42,10 +60,11 @@ impl Drop for Held<'_> {
     }
 }
 
-/// The pool of one device.
+/// The pool of one stream.
 pub struct Pool {
     context: Arc<Context>,
     state: Mutex<State>,
+    parent: Option<Arc<Pool>>,
 }
 
 const SMALL: usize = 1 << 20;
@@ -64,7 +83,14 @@ fn class_of(size: usize) -> Option<usize> {
 impl Pool {
     /// An empty pool.
     pub fn new(context: Arc<Context>) -> Pool {
-        Pool { context, state: Mutex::default() }
+        Pool { context, state: Mutex::default(), parent: None }
+    }
+
+    /// An empty pool whose memory counts as used in `parent`. It keeps what it has taken until it ends, so that recorded
+    /// work may refer to it.
+    pub fn branch(parent: Arc<Pool>) -> Pool {
+        let state = State { holders: 1, ..State::default() };
+        Pool { context: parent.context.clone(), state: Mutex::new(state), parent: Some(parent) }
     }
 
     /// A block of at least `size` bytes.
@@ -80,22 +106,45 @@ impl Pool {
         {
             self.trim();
         }
-        let block = match DeviceMemory::new(&self.context, class) {
-            Err(Error::OutOfMemory(_)) => {
-                self.trim();
+        self.fresh(class, size).inspect_err(|_| self.refund(class as u64, 1))
+    }
+
+    /// A block from the driver.
+    fn fresh(&self, class: usize, size: usize) -> Result<DeviceMemory> {
+        if let Some(parent) = &self.parent {
+            parent.charge(class as u64, size)?;
+        }
+        let block = DeviceMemory::new(&self.context, class).or_else(|error| match error {
+            Error::OutOfMemory(_) => {
+                self.make_room();
                 DeviceMemory::new(&self.context, class).map_err(|error| self.explain(error, size))
             }
-            other => other,
-        };
-        match block {
-            Ok(block) => Ok(block),
-            Err(error) => {
-                self.with(|state| {
-                    state.stats.used -= class as u64;
-                    state.stats.allocations -= 1;
-                });
-                Err(error)
-            }
+            other => Err(other),
+        });
+        block.inspect_err(|_| self.refund_parent(class as u64, 1))
+    }
+
+    /// Counts memory that a branch takes from the driver, unless it would pass a limit.
+    fn charge(&self, bytes: u64, size: usize) -> Result<()> {
+        if let Some(parent) = &self.parent {
+            parent.charge(bytes, size)?;
+        }
+        let fits = self.with(|state| state.account(bytes, size));
+        fits.inspect_err(|_| self.refund_parent(bytes, 1))
+    }
+
+    fn refund(&self, bytes: u64, allocations: u64) {
+        self.with(|state| {
+            state.stats.used -= bytes;
+            state.stats.allocations -= allocations;
+        });
+    }
+
+    fn refund_parent(&self, bytes: u64, allocations: u64) {
+        let mut next = self.parent.as_ref();
+        while let Some(pool) = next {
+            pool.refund(bytes, allocations);
+            next = pool.parent.as_ref();
         }
     }
 
@@ -123,17 +172,7 @@ impl Pool {
             .range(class..=(class + class / 4).min(room).max(class))
             .find(|(_, list)| !list.is_empty())
             .map(|(key, _)| *key);
-        let taken = found.unwrap_or(class) as u64;
-        let stats = &mut state.stats;
-        if stats.limit != 0 && stats.used + taken > stats.limit {
-            return Err(Error::MemoryLimit(format!(
-                "{size} bytes wanted, {} of the limit of {} bytes are in use",
-                stats.used, stats.limit
-            )));
-        }
-        stats.used += taken;
-        stats.peak = stats.peak.max(stats.used);
-        stats.allocations += 1;
+        state.account(found.unwrap_or(class) as u64, size)?;
         let Some(key) = found else { return Ok(None) };
         state.stats.cached -= key as u64;
         Ok(state.free.get_mut(&key).and_then(Vec::pop))
@@ -168,6 +207,13 @@ impl Pool {
         drop(free);
     }
 
+    fn make_room(&self) {
+        self.trim();
+        if let Some(parent) = &self.parent {
+            parent.make_room();
+        }
+    }
+
     /// Sets the limit in bytes; 0 lifts it. Blocks in use stay.
     pub fn set_limit(&self, limit: u64) {
         self.with(|state| state.stats.limit = limit);
@@ -180,6 +226,16 @@ impl Pool {
 
     fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         change(&mut self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let (bytes, blocks) = self.with(|state| {
+            let blocks: usize = state.free.values().map(Vec::len).sum();
+            (state.stats.cached, blocks as u64)
+        });
+        self.refund_parent(bytes, blocks);
     }
 }
 

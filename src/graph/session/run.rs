@@ -1,78 +1,112 @@
-//! Runs stages step by step, on the host or with what has a GPU form on a GPU.
+//! Runs stages: step by step, on the host or with what has a GPU form on a GPU, or as a whole once they are recorded there.
 
 use super::Session;
+use super::held::Held;
+use super::lane::{Gpu, Known, Lane};
+use super::replay::Replay;
 use crate::graph::plan::{End, Operand, Source, Stage, Step, Told, Work};
 use crate::kernels::Launcher;
-use crate::tensor::{DeviceCore, Tensor};
+use crate::tensor::Tensor;
 use crate::{Error, Result};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
-/// Copies of constants on a GPU, each made once.
+/// What a run is to give.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// Positions of outputs.
+    pub outputs: &'a [usize],
+    /// Whether results stay on the GPU that they are made on.
+    pub keep: bool,
+}
+
+/// Constants of a stage on a GPU.
 #[derive(Default)]
-pub struct Uploads {
-    /// By the identity of the host tensor, which stays so that no other takes its address.
-    made: Mutex<HashMap<usize, (Tensor, Tensor)>>,
+pub struct Constants {
+    /// Those of this stage alone, by the identity of the host tensor, which stays so that no other takes its address.
+    own: HashMap<usize, (Tensor, Tensor)>,
 }
 
-impl Uploads {
-    fn find(&self, core: &Arc<DeviceCore>, tensor: &Tensor) -> Result<Tensor> {
-        let key = tensor.identity();
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, copy)) =
-            made.get(&key).filter(|(_, copy)| copy.core().is_some_and(|it| Arc::ptr_eq(it, core)))
-        {
-            return copy.reshape(tensor.meta().dims.clone());
+impl Constants {
+    /// That constant on the device. Lasting ones are the session's.
+    pub fn find(&mut self, gpu: &Gpu, launcher: &Launcher, tensor: &Tensor, lasting: bool) -> Result<Tensor> {
+        if lasting {
+            return gpu.weight(launcher, tensor);
         }
-        let copy = tensor.to_device(core)?;
-        made.insert(key, (tensor.clone(), copy.clone()));
-        Ok(copy)
-    }
-}
-
-/// A value of a run: on the host, on the GPU or on both.
-#[derive(Default, Clone)]
-struct Held {
-    host: Option<Tensor>,
-    device: Option<Tensor>,
-}
-
-impl Held {
-    fn new(tensor: Tensor) -> Held {
-        if tensor.core().is_some() {
-            Held { host: None, device: Some(tensor) }
-        } else {
-            Held { host: Some(tensor), device: None }
-        }
-    }
-
-    fn any(&self) -> Result<&Tensor> {
-        self.device.as_ref().or(self.host.as_ref()).ok_or_else(gone)
-    }
-
-    fn host(&mut self) -> Result<Tensor> {
-        if self.host.is_none() {
-            self.host = Some(self.device.as_ref().ok_or_else(gone)?.to_host()?);
-        }
-        self.host.clone().ok_or_else(gone)
-    }
-
-    fn device(&mut self, core: &Arc<DeviceCore>) -> Result<Tensor> {
-        if self.device.is_none() {
-            self.device = Some(self.host.as_ref().ok_or_else(gone)?.to_device(core)?);
-        }
-        self.device.clone().ok_or_else(gone)
+        let copy = match self.own.entry(tensor.identity()) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert((tensor.clone(), tensor.to_device(launcher.core())?)),
+        };
+        copy.1.reshape(tensor.meta().dims.clone())
     }
 }
 
-fn gone() -> Error {
-    Error::Internal("a plan reads a value that is gone".into())
+/// The values of a run by their slots.
+pub struct Values(Vec<Held>);
+
+impl Values {
+    pub fn new(slots: usize) -> Values {
+        Values(vec![Held::default(); slots])
+    }
+
+    pub fn any(&self, slot: usize) -> Result<&Tensor> {
+        self.0[slot].any()
+    }
+
+    pub fn set(&mut self, slot: usize, tensor: Tensor) {
+        self.0[slot] = Held::new(tensor);
+    }
+
+    pub fn put(&mut self, slot: usize, held: Held) {
+        self.0[slot] = held;
+    }
+
+    pub fn take(&mut self, slot: usize) -> Option<Held> {
+        let held = std::mem::take(&mut self.0[slot]);
+        held.any().is_ok().then_some(held)
+    }
+
+    pub fn copy_to(&self, slot: usize, target: &Tensor) -> Result<()> {
+        self.0[slot].copy_to(target)
+    }
+
+    /// Puts a step's results in their slots.
+    pub fn fill(&mut self, step: &Step, outputs: Vec<Tensor>) {
+        for (&slot, output) in step.outputs.iter().zip(outputs) {
+            self.set(slot, output);
+        }
+    }
+
+    /// A step's operands on the GPU.
+    pub fn operands(
+        &mut self,
+        step: &Step,
+        gpu: &Gpu,
+        launcher: &Launcher,
+        constants: &mut Constants,
+    ) -> Result<Vec<Option<Tensor>>> {
+        let mut find = |operand: &Operand| match operand.source() {
+            Source::Constant { tensor, lasting } => constants.find(gpu, launcher, tensor, *lasting),
+            Source::Slot(slot) => self.0[*slot].device(launcher.core())?.reshape(operand.dims()),
+        };
+        step.inputs.iter().map(|input| input.as_ref().map(&mut find).transpose()).collect()
+    }
+
+    /// A step's operands on the host.
+    fn host_operands(&mut self, step: &Step) -> Result<Vec<Option<Tensor>>> {
+        let mut find = |operand: &Operand| match operand.source() {
+            Source::Constant { tensor, .. } => Ok(tensor.clone()),
+            Source::Slot(slot) => self.0[*slot].host()?.reshape(operand.dims()),
+        };
+        step.inputs.iter().map(|input| input.as_ref().map(&mut find).transpose()).collect()
+    }
 }
 
 impl Session {
     /// An error for a step that has no GPU form where it must have one.
     fn check_forms(&self, stage: &Stage) -> Result<()> {
-        if !self.options.strict || self.launcher.is_none() {
+        if !self.options.strict || self.gpu.is_none() {
             return Ok(());
         }
         match stage.steps.iter().find(|step| matches!(step.work, Work::Host(_))) {
@@ -87,7 +121,8 @@ impl Session {
 
 struct Run<'a> {
     session: &'a Session,
-    values: Vec<Held>,
+    values: Values,
+    lane: Option<Lane>,
 }
 
 /// What a step took.
@@ -106,99 +141,176 @@ pub struct Timing {
 /// Runs from that stage to the results. `times` gets an entry for each step, at the price of waiting for each.
 pub fn run(
     session: &Session,
-    mut stage: Arc<Stage>,
+    stage: Arc<Stage>,
     feeds: Vec<Tensor>,
+    request: Request,
     check: &dyn Fn() -> Result<()>,
-    mut times: Option<&mut Vec<Timing>>,
+    times: Option<&mut Vec<Timing>>,
 ) -> Result<Vec<Tensor>> {
-    let mut run = Run { session, values: feeds.into_iter().map(Held::new).collect() };
-    loop {
-        session.check_forms(&stage)?;
-        run.values.resize(stage.slots.max(run.values.len()), Held::default());
-        stage.left.iter().for_each(|&slot| run.values[slot] = Held::default());
-        for (step, dead) in stage.steps.iter().zip(&stage.dead) {
-            check()?;
-            let step_run = match &mut times {
-                None => run.step(step),
-                Some(times) => run.timed(step).map(|timing| times.push(timing)),
-            };
-            step_run.map_err(|error| located(step, error))?;
-            dead.iter().for_each(|&slot| run.values[slot] = Held::default());
+    let lane = session.gpu.as_ref().map(Gpu::lane).transpose()?;
+    let mut run = Run { session, values: Values(feeds.into_iter().map(Held::new).collect()), lane };
+    let outcome = run.begin().and_then(|()| run.finish(stage, request, check, times));
+    if let (Some(gpu), Some(lane)) = (&session.gpu, run.lane.take()) {
+        if outcome.is_err() {
+            // What was enqueued may still read memory that is the callers'.
+            let _ = lane.launcher.core().stream().synchronize();
         }
-        let told = match &stage.end {
-            End::Results(results) => return results.iter().map(|operand| run.result(operand)).collect(),
-            End::Value(slot) => Told::Value(*slot, run.values[*slot].host()?),
-            End::Dims(slots) => {
-                let metas = slots.iter().map(|&slot| Ok((slot, run.values[slot].any()?.meta().clone())));
-                Told::Dims(metas.collect::<Result<_>>()?)
-            }
-        };
-        check()?;
-        stage = stage.next(told)?;
+        gpu.give(lane);
     }
+    outcome
 }
 
 impl Run<'_> {
-    fn timed(&mut self, step: &Step) -> Result<Timing> {
-        let launcher = self.session.launcher.clone().filter(|_| matches!(step.work, Work::Call(_)));
-        let wait = || launcher.as_ref().map_or(Ok(()), |launcher| launcher.core().stream().synchronize());
-        wait()?;
-        let start = std::time::Instant::now();
-        self.step(step)?;
-        wait()?;
-        let milliseconds = start.elapsed().as_secs_f64() * 1e3;
-        Ok(Timing { label: step.label.clone(), name: step.name, on_gpu: launcher.is_some(), milliseconds })
+    /// Has the lane wait for what makes feeds that lie on the device.
+    fn begin(&self) -> Result<()> {
+        let (Some(gpu), Some(lane)) = (&self.session.gpu, &self.lane) else { return Ok(()) };
+        let device = gpu.device().core();
+        let mut cores = self.values.0.iter().filter_map(|held| held.any().ok()?.core());
+        if cores.any(|core| Arc::ptr_eq(core, device)) { lane.launcher.core().follow(device) } else { Ok(()) }
     }
 
-    fn step(&mut self, step: &Step) -> Result<()> {
-        let outputs = match (&step.work, &self.session.launcher) {
-            (Work::Call(call), Some(launcher)) => {
-                let inputs = self.inputs(step, Some(launcher))?;
-                call.run_cuda(launcher, &inputs)?
+    fn finish(
+        &mut self,
+        mut stage: Arc<Stage>,
+        request: Request,
+        check: &dyn Fn() -> Result<()>,
+        mut times: Option<&mut Vec<Timing>>,
+    ) -> Result<Vec<Tensor>> {
+        loop {
+            self.session.check_forms(&stage)?;
+            let slots = stage.slots.max(self.values.0.len());
+            self.values.0.resize(slots, Held::default());
+            stage.left.iter().for_each(|&slot| drop(self.values.take(slot)));
+            check()?;
+            match &mut times {
+                Some(times) => self.steps(&stage, check, Some(times))?,
+                None => self.stage(&stage, check)?,
             }
-            (Work::Call(call), None) => call.run_cpu(&self.inputs(step, None)?)?,
-            (Work::Host(form), _) => form(&self.inputs(step, None)?)?,
+            let told = match &stage.end {
+                End::Results(results) => return self.results(results, request),
+                End::Value(slot) => Told::Value(*slot, self.values.0[*slot].host()?),
+                End::Dims(slots) => {
+                    let metas = slots.iter().map(|&slot| Ok((slot, self.values.any(slot)?.meta().clone())));
+                    Told::Dims(metas.collect::<Result<_>>()?)
+                }
+            };
+            check()?;
+            stage = stage.next(told)?;
+        }
+    }
+
+    /// Runs a stage, recorded from the second time on.
+    fn stage(&mut self, stage: &Arc<Stage>, check: &dyn Fn() -> Result<()>) -> Result<()> {
+        let (Some(gpu), Some(mut lane)) = (&self.session.gpu, self.lane.take()) else {
+            return self.steps(stage, check, None);
         };
-        for (&slot, output) in step.outputs.iter().zip(outputs) {
-            self.values[slot] = Held::new(output);
+        if let Some(Known::Ran) = lane.known(stage) {
+            let recorded = Replay::record(gpu, &lane, stage, &self.values);
+            let known =
+                recorded.map(|replay| replay.map_or(Known::Never, |it| Known::Recorded(Box::new(it))));
+            lane.note(stage, known.unwrap_or(Known::Never));
+        }
+        let outcome = match lane.known(stage) {
+            Some(Known::Recorded(replay)) => Some(replay.run(&lane.launcher, stage, &mut self.values)),
+            _ => None,
+        };
+        let fresh = lane.known(stage).is_none();
+        let lane = self.lane.insert(lane);
+        if let Some(outcome) = outcome {
+            return outcome;
+        }
+        let core = lane.launcher.core().clone();
+        let first = gpu.first();
+        self.steps(stage, check, None)?;
+        core.stream().synchronize()?;
+        drop(first);
+        if let Some(lane) = self.lane.as_mut().filter(|_| fresh) {
+            lane.note(stage, if Replay::suits(stage) { Known::Ran } else { Known::Never });
         }
         Ok(())
     }
 
-    fn inputs(&mut self, step: &Step, launcher: Option<&Arc<Launcher>>) -> Result<Vec<Option<Tensor>>> {
-        let inputs = step
-            .inputs
-            .iter()
-            .map(|input| input.as_ref().map(|operand| self.input(operand, launcher)).transpose());
-        inputs.collect()
-    }
-
-    fn input(&mut self, operand: &Operand, launcher: Option<&Arc<Launcher>>) -> Result<Tensor> {
-        match (operand.source(), launcher) {
-            (Source::Constant { tensor, .. }, None) => Ok(tensor.clone()),
-            (Source::Constant { tensor, lasting: true }, Some(launcher)) => {
-                self.session.uploads.find(launcher.core(), tensor)
-            }
-            (Source::Constant { tensor, .. }, Some(launcher)) => tensor.to_device(launcher.core()),
-            (Source::Slot(slot), launcher) => {
-                let held = &mut self.values[*slot];
-                let tensor = match launcher {
-                    Some(launcher) => held.device(launcher.core())?,
-                    None => held.host()?,
-                };
-                tensor.reshape(operand.dims())
-            }
+    /// Runs a stage step by step.
+    fn steps(
+        &mut self,
+        stage: &Stage,
+        check: &dyn Fn() -> Result<()>,
+        mut times: Option<&mut Vec<Timing>>,
+    ) -> Result<()> {
+        let mut constants = Constants::default();
+        for (step, dead) in stage.steps.iter().zip(&stage.dead) {
+            check()?;
+            let outcome = match &mut times {
+                None => self.step(step, &mut constants),
+                Some(times) => self.timed(step, &mut constants).map(|timing| times.push(timing)),
+            };
+            outcome.map_err(|error| error.reworded(|text| format!("{}: {text}", step.label)))?;
+            dead.iter().for_each(|&slot| drop(self.values.take(slot)));
         }
+        Ok(())
     }
 
-    fn result(&mut self, operand: &Operand) -> Result<Tensor> {
-        match operand.source() {
-            Source::Constant { tensor, .. } => Ok(tensor.clone()),
-            Source::Slot(slot) => self.values[*slot].any()?.reshape(operand.dims()),
+    fn timed(&mut self, step: &Step, constants: &mut Constants) -> Result<Timing> {
+        let on_gpu = self.lane.is_some() && matches!(step.work, Work::Call(_));
+        let core = self.lane.as_ref().map(|lane| lane.launcher.core().clone());
+        let wait = || core.as_ref().map_or(Ok(()), |core| core.stream().synchronize());
+        wait()?;
+        let start = std::time::Instant::now();
+        self.step(step, constants)?;
+        wait()?;
+        let milliseconds = start.elapsed().as_secs_f64() * 1e3;
+        Ok(Timing { label: step.label.clone(), name: step.name, on_gpu, milliseconds })
+    }
+
+    fn step(&mut self, step: &Step, constants: &mut Constants) -> Result<()> {
+        let outputs = match (&step.work, &self.session.gpu, &self.lane) {
+            (Work::Call(call), Some(gpu), Some(lane)) => {
+                let inputs = self.values.operands(step, gpu, &lane.launcher, constants)?;
+                call.run_cuda(&lane.launcher, &inputs)?
+            }
+            (Work::Call(call), ..) => call.run_cpu(&self.values.host_operands(step)?)?,
+            (Work::Host(form), ..) => form(&self.values.host_operands(step)?)?,
+        };
+        self.values.fill(step, outputs);
+        Ok(())
+    }
+
+    /// The results wanted, where they are wanted; the lane's memory is free for the next run when this returns.
+    fn results(&mut self, results: &[Operand], request: Request) -> Result<Vec<Tensor>> {
+        let picked = request.outputs.iter().map(|&index| match results.get(index).map(Operand::source) {
+            Some(Source::Constant { tensor, .. }) => Ok(tensor.clone()),
+            Some(Source::Slot(slot)) => self.values.any(*slot)?.reshape(results[index].dims()),
+            None => Err(Error::Internal("a result is missing".into())),
+        });
+        let picked = picked.collect::<Result<Vec<_>>>()?;
+        match (&self.session.gpu, &self.lane) {
+            (Some(gpu), Some(lane)) if request.keep => keep(gpu, lane, picked),
+            _ => to_host(picked),
         }
     }
 }
 
-fn located(step: &Step, error: Error) -> Error {
-    error.reworded(|text| format!("{}: {text}", step.label))
+/// Copies all to the host. The copies run beside each other.
+fn to_host(tensors: Vec<Tensor>) -> Result<Vec<Tensor>> {
+    let downloads = tensors.iter().map(|tensor| tensor.begin_download(None)).collect::<Result<Vec<_>>>()?;
+    tensors.into_iter().zip(downloads).map(|(tensor, download)| tensor.downloaded(download)).collect()
+}
+
+/// Copies what lies in a lane's memory to memory of the device's own.
+fn keep(gpu: &Gpu, lane: &Lane, tensors: Vec<Tensor>) -> Result<Vec<Tensor>> {
+    let (device, stream) = (gpu.device().core(), lane.launcher.core().stream());
+    let copies = tensors.into_iter().map(|tensor| {
+        let Some(owner) = tensor.core().filter(|owner| !Arc::ptr_eq(owner, device)) else {
+            return Ok(tensor);
+        };
+        let copy = Tensor::device(device, tensor.meta())?;
+        // Work on the memory that the copy was given may be under way there.
+        lane.launcher.core().follow(device)?;
+        let (to, from) = (copy.device_view(device)?.ptr, tensor.device_view(owner)?.ptr);
+        stream.copy(to, from, tensor.byte_size())?;
+        Ok(copy)
+    });
+    let copies = copies.collect::<Result<Vec<_>>>()?;
+    stream.synchronize()?;
+    Ok(copies)
 }

@@ -1,5 +1,6 @@
 //! Small networks, run on the CPU.
 
+mod gpu;
 mod operators;
 mod plans;
 mod sessions;
