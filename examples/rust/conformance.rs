@@ -46,8 +46,7 @@ fn run(case: &Path) -> Result<(), String> {
         let tensor = if path.exists() { read(&path, &limits)? } else { ramp(port)? };
         feeds.push((port.name.clone(), tensor));
     }
-    let feeds = session.check_feeds(feeds).map_err(text)?;
-    let run = || session.run(feeds.clone(), &|| Ok(())).map_err(text);
+    let run = || session.check_feeds(feeds).and_then(|feeds| session.run(feeds, &|| Ok(()))).map_err(text);
     let results =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).map_err(|_| "panicked".to_string())??;
     for (index, (got, port)) in results.iter().zip(session.outputs()).enumerate() {

@@ -11,7 +11,7 @@ mod session;
 mod tests;
 
 pub use order::sort;
-pub use session::{Options, Placed, Port, Request, Session, Timing};
+pub use session::{Feed, Options, Placed, Port, Request, Session, Timing};
 
 use crate::tensor::Tensor;
 use crate::{DType, Result};

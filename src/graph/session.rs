@@ -12,6 +12,7 @@ use crate::kernels::Launcher;
 use crate::ops::Meta;
 use crate::tensor::Tensor;
 use crate::{DType, Error, Result};
+pub use feeds::Feed;
 use lane::Gpu;
 pub use run::{Request, Timing};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -103,30 +104,36 @@ impl Session {
         self.gpu.as_ref().map(Gpu::device)
     }
 
-    /// Checks what a run is given: names, element types and dims. The tensors in the order of the inputs.
-    pub fn check_feeds(&self, feeds: Vec<(String, Tensor)>) -> Result<Vec<Tensor>> {
+    /// Checks what a run is given: names, element types and dims. The same in the order of the inputs.
+    pub fn check_feeds<F: Into<Feed>>(&self, feeds: Vec<(String, F)>) -> Result<Vec<Feed>> {
         feeds::check(&self.inputs, feeds)
     }
 
     /// Runs the network and waits for it. All results, on the host, in the order of the outputs. `check` is called between steps
     /// or before a recorded sequence of them; an error of it ends the run.
-    pub fn run(&self, feeds: Vec<Tensor>, check: &dyn Fn() -> Result<()>) -> Result<Vec<Tensor>> {
+    pub fn run<F: Into<Feed>>(&self, feeds: Vec<F>, check: &dyn Fn() -> Result<()>) -> Result<Vec<Tensor>> {
         let outputs: Vec<usize> = (0..self.outputs.len()).collect();
         self.run_for(feeds, Request { outputs: &outputs, keep: false }, check)
     }
 
     /// Runs the network and waits for it. The results asked for.
-    pub fn run_for(
+    pub fn run_for<F: Into<Feed>>(
         &self,
-        feeds: Vec<Tensor>,
+        feeds: Vec<F>,
         request: Request,
         check: &dyn Fn() -> Result<()>,
     ) -> Result<Vec<Tensor>> {
+        let feeds: Vec<Feed> = feeds.into_iter().map(Into::into).collect();
         run::run(self, self.begin(&feeds)?, feeds, request, check, None)
     }
 
     /// Runs the network and tells what each step took.
-    pub fn profile(&self, feeds: Vec<Tensor>, check: &dyn Fn() -> Result<()>) -> Result<Vec<Timing>> {
+    pub fn profile<F: Into<Feed>>(
+        &self,
+        feeds: Vec<F>,
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<Vec<Timing>> {
+        let feeds: Vec<Feed> = feeds.into_iter().map(Into::into).collect();
         let mut times = Vec::new();
         let nothing = Request { outputs: &[], keep: false };
         run::run(self, self.begin(&feeds)?, feeds, nothing, check, Some(&mut times))?;
@@ -145,8 +152,8 @@ impl Session {
     }
 
     /// The first stage of a run with those feeds.
-    fn begin(&self, feeds: &[Tensor]) -> Result<Arc<Stage>> {
-        let metas: Vec<Meta> = feeds.iter().map(|tensor| tensor.meta().clone()).collect();
+    fn begin(&self, feeds: &[Feed]) -> Result<Arc<Stage>> {
+        let metas: Vec<Meta> = feeds.iter().map(|feed| feed.meta().clone()).collect();
         let stage = self.stage(&metas)?;
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(stage.clone());
         Ok(stage)

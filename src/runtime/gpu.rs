@@ -329,7 +329,7 @@ impl Source {
             }
             Source::Staged { staged, meta } if staged.is_on(core) => {
                 let tensor = Tensor::device(core, &meta)?;
-                staged.upload(tensor.device_view(core)?.ptr)?;
+                staged.upload(core, tensor.device_view(core)?.ptr)?;
                 Ok(tensor)
             }
             other => {

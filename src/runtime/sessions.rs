@@ -4,7 +4,7 @@ use super::crew::Crew;
 use super::devices::DeviceName;
 use super::gpu::Gpu;
 use super::task::{Source, Task, guarded};
-use crate::graph::{Options, Port, Request, Session, Timing};
+use crate::graph::{Feed, Options, Port, Request, Session, Timing};
 use crate::onnx::{External, Limits, Model};
 use crate::{Error, Result, Tensor};
 use std::path::PathBuf;
@@ -154,9 +154,16 @@ fn blamed<T>(session: &Session, outcome: Result<T>) -> Result<T> {
     })
 }
 
-/// The tensors in the order of the inputs.
-fn checked(session: &Session, feeds: Vec<(String, Source)>) -> Result<Vec<Tensor>> {
-    let feeds = feeds.into_iter().map(|(name, source)| Ok((name, source.into_tensor()?)));
+/// What a run is given, in the order of the inputs.
+fn checked(session: &Session, feeds: Vec<(String, Source)>) -> Result<Vec<Feed>> {
+    let feeds = feeds.into_iter().map(|(name, source)| {
+        let feed = match source {
+            Source::Staged { staged, meta } => Feed::Staged(staged, meta),
+            Source::Pinned { slice, meta } => Feed::Pinned(slice, meta),
+            other => Feed::Tensor(other.into_tensor()?),
+        };
+        Ok((name, feed))
+    });
     session.check_feeds(feeds.collect::<Result<_>>()?)
 }
 

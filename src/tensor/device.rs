@@ -286,18 +286,18 @@ pub struct Staged {
 }
 
 impl Staged {
-    /// Whether the blocks belong to that device.
+    /// Whether the blocks belong to that device's context.
     pub fn is_on(&self, core: &Arc<DeviceCore>) -> bool {
-        Arc::ptr_eq(&self.core, core)
+        Arc::ptr_eq(&self.core.context, &core.context)
     }
 
-    /// Enqueues the copies to the device.
-    pub fn upload(mut self, target: DevicePtr) -> Result<()> {
+    /// Enqueues the copies to memory of that core, in its order.
+    pub fn upload(mut self, core: &Arc<DeviceCore>, target: DevicePtr) -> Result<()> {
         for (index, block) in std::mem::take(&mut self.blocks).into_iter().enumerate() {
             let start = index * CHUNK;
             let size = (self.size - start).min(CHUNK);
-            self.core.stream.upload(target.offset(start as u64), &block, 0, size)?;
-            self.core.staging.keep_busy(&self.core.stream, block)?;
+            core.stream.upload(target.offset(start as u64), &block, 0, size)?;
+            self.core.staging.keep_busy(&core.stream, block)?;
         }
         Ok(())
     }

@@ -231,7 +231,7 @@ fn staged_bytes_wait_in_kept_blocks() {
     assert!(staged.is_on(&core) && core.stage(&bytes).is_none(), "the blocks are taken");
     assert!(staged.to_host().unwrap().bytes() == bytes);
     let memory = Arc::new(core.allocate(bytes.len()).unwrap());
-    staged.upload(memory.ptr()).unwrap();
+    staged.upload(&core, memory.ptr()).unwrap();
     let mut target = vec![0; bytes.len()];
     core.begin_download(memory, 0, bytes.len(), None).unwrap().finish(&mut target).unwrap();
     assert!(target == bytes);

@@ -1,12 +1,14 @@
 //! Runs stages: step by step, on the host or with what has a GPU form on a GPU, or as a whole once they are recorded there.
 
 use super::Session;
+use super::feeds::Feed;
 use super::held::Held;
 use super::lane::{Gpu, Known, Lane};
 use super::replay::Replay;
+use crate::driver::Event;
 use crate::graph::plan::{End, Operand, Source, Stage, Step, Told, Work};
 use crate::kernels::Launcher;
-use crate::tensor::Tensor;
+use crate::tensor::{PinnedSlice, Tensor};
 use crate::{Error, Result};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -134,7 +136,7 @@ pub struct Timing {
     pub name: &'static str,
     /// Whether it ran on the GPU.
     pub on_gpu: bool,
-    /// Milliseconds; on a GPU from its start to its end, with the device idle before.
+    /// Milliseconds; on a GPU those of the device, of several launches in a row where the step can be recorded.
     pub milliseconds: f64,
 }
 
@@ -142,14 +144,16 @@ pub struct Timing {
 pub fn run(
     session: &Session,
     stage: Arc<Stage>,
-    feeds: Vec<Tensor>,
+    feeds: Vec<Feed>,
     request: Request,
     check: &dyn Fn() -> Result<()>,
     times: Option<&mut Vec<Timing>>,
 ) -> Result<Vec<Tensor>> {
     let lane = session.gpu.as_ref().map(Gpu::lane).transpose()?;
-    let mut run = Run { session, values: Values(feeds.into_iter().map(Held::new).collect()), lane };
-    let outcome = run.begin().and_then(|()| run.finish(stage, request, check, times));
+    // Copies from page-locked memory run until the results are there.
+    let pinned: Vec<PinnedSlice> = feeds.iter().filter_map(Feed::pinned).collect();
+    let mut run = Run { session, values: Values(Vec::new()), lane };
+    let outcome = run.begin(feeds).and_then(|()| run.finish(stage, request, check, times));
     if let (Some(gpu), Some(lane)) = (&session.gpu, run.lane.take()) {
         if outcome.is_err() {
             // What was enqueued may still read memory that is the callers'.
@@ -157,16 +161,28 @@ pub fn run(
         }
         gpu.give(lane);
     }
+    drop(pinned);
     outcome
 }
 
 impl Run<'_> {
-    /// Has the lane wait for what makes feeds that lie on the device.
-    fn begin(&self) -> Result<()> {
-        let (Some(gpu), Some(lane)) = (&self.session.gpu, &self.lane) else { return Ok(()) };
-        let device = gpu.device().core();
-        let mut cores = self.values.0.iter().filter_map(|held| held.any().ok()?.core());
-        if cores.any(|core| Arc::ptr_eq(core, device)) { lane.launcher.core().follow(device) } else { Ok(()) }
+    /// Takes the feeds. The lane waits for what makes those that lie on its device.
+    fn begin(&mut self, feeds: Vec<Feed>) -> Result<()> {
+        let lane = self.lane.as_ref().map(|lane| lane.launcher.core());
+        if let (Some(gpu), Some(lane)) = (&self.session.gpu, lane) {
+            let device = gpu.device().core();
+            if feeds.iter().filter_map(Feed::core).any(|core| Arc::ptr_eq(core, device)) {
+                lane.follow(device)?;
+            }
+        }
+        for feed in feeds {
+            let tensor = match lane {
+                Some(lane) => feed.for_device(lane)?,
+                None => feed.into_tensor()?,
+            };
+            self.values.0.push(Held::new(tensor));
+        }
+        Ok(())
     }
 
     fn finish(
@@ -251,15 +267,17 @@ impl Run<'_> {
     }
 
     fn timed(&mut self, step: &Step, constants: &mut Constants) -> Result<Timing> {
-        let on_gpu = self.lane.is_some() && matches!(step.work, Work::Call(_));
-        let core = self.lane.as_ref().map(|lane| lane.launcher.core().clone());
-        let wait = || core.as_ref().map_or(Ok(()), |core| core.stream().synchronize());
-        wait()?;
         let start = std::time::Instant::now();
+        let on_gpu = match (&step.work, &self.session.gpu, &self.lane) {
+            (Work::Call(call), Some(gpu), Some(lane)) => {
+                let inputs = self.values.operands(step, gpu, &lane.launcher, constants)?;
+                Some(time(&lane.launcher, || call.run_cuda(&lane.launcher, &inputs).map(drop))?)
+            }
+            _ => None,
+        };
         self.step(step, constants)?;
-        wait()?;
-        let milliseconds = start.elapsed().as_secs_f64() * 1e3;
-        Ok(Timing { label: step.label.clone(), name: step.name, on_gpu, milliseconds })
+        let milliseconds = on_gpu.unwrap_or_else(|| start.elapsed().as_secs_f64() * 1e3);
+        Ok(Timing { label: step.label.clone(), name: step.name, on_gpu: on_gpu.is_some(), milliseconds })
     }
 
     fn step(&mut self, step: &Step, constants: &mut Constants) -> Result<()> {
@@ -288,6 +306,32 @@ impl Run<'_> {
             _ => to_host(picked),
         }
     }
+}
+
+/// Launches of a recorded step that are timed together.
+const TIMED: usize = 5;
+
+/// Milliseconds that work takes on the device: of several launches of it as recorded, where it can be.
+fn time(launcher: &Launcher, work: impl Fn() -> Result<()>) -> Result<f64> {
+    let core = launcher.core();
+    work()?;
+    let recording = launcher.record(&work).ok().flatten();
+    let (start, end) = (Event::timed(core.context())?, Event::timed(core.context())?);
+    core.stream().synchronize()?;
+    start.record(core.stream())?;
+    let launches = match &recording {
+        Some(recording) => {
+            (0..TIMED).try_for_each(|_| launcher.replay(recording))?;
+            TIMED
+        }
+        None => {
+            work()?;
+            1
+        }
+    };
+    end.record(core.stream())?;
+    end.synchronize()?;
+    Ok(f64::from(end.milliseconds_since(&start)?) / launches as f64)
 }
 
 /// Copies all to the host. The copies run beside each other.

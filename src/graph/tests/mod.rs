@@ -1,6 +1,7 @@
 //! Small networks, run on the CPU.
 
 mod gpu;
+mod launches;
 mod operators;
 mod plans;
 mod sessions;

@@ -18,6 +18,7 @@ fn feeds_are_checked_by_name_type_and_dims() {
     let good = || vec![("mask".to_string(), truth(true)), ("image".to_string(), floats(&[2, 3], &[1.0; 6]))];
     let checked = session.check_feeds(good()).unwrap();
     assert_eq!(checked[0].meta().dims, [2, 3]);
+    assert_eq!(checked[1].meta().dtype, DType::Bool);
     let cases: [(&str, &str, Option<Tensor>, &str, &str); 6] = [
         ("image", "image", None, "INVALID_ARGUMENT", "'image' is missing"),
         ("image", "imag", Some(floats(&[1, 3], &[0.0; 3])), "INVALID_ARGUMENT", "did you mean 'image'?"),
@@ -41,7 +42,7 @@ fn feeds_are_checked_by_name_type_and_dims() {
         assert!(error.to_string().contains(text), "{error}");
     }
     // The next valid run works.
-    assert_eq!(told(&run(&session, &checked).unwrap()[0]).1, [1.0; 6]);
+    assert_eq!(told(&session.run(checked, &|| Ok(())).unwrap()[0]).1, [1.0; 6]);
 }
 
 #[test]
