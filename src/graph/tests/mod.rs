@@ -3,6 +3,7 @@
 mod gpu;
 mod launches;
 mod operators;
+mod patterns;
 mod plans;
 mod sessions;
 
@@ -86,6 +87,15 @@ impl Net {
 
     fn outputs(mut self, names: &[&str]) -> Net {
         self.graph.outputs = names.iter().map(|name| self.id(name)).collect();
+        self
+    }
+
+    /// The result, and whatever leads to it: values that are asked for are not fused away.
+    fn all_outputs(mut self, result: &str) -> Net {
+        self = self.outputs(&[result]);
+        let others = self.graph.nodes.iter().flat_map(|node| node.outputs.iter().copied().flatten());
+        let others: Vec<ValueId> = others.filter(|id| *id != self.graph.outputs[0]).collect();
+        self.graph.outputs.extend(others);
         self
     }
 

@@ -3,6 +3,7 @@
 
 use super::super::Operand;
 use super::super::stage::Step;
+use super::trace::{Trace, exactly, near, orders, same};
 use super::{List, number};
 use crate::Result;
 use crate::ops::{Call, Raw};
@@ -17,60 +18,6 @@ pub fn run(list: &mut List) -> Result<()> {
     Ok(())
 }
 
-/// A value that is being traced back through calls that nobody else reads.
-struct Trace<'a> {
-    list: &'a List,
-    /// Steps that a match would replace.
-    taken: Vec<usize>,
-}
-
-impl<'a> Trace<'a> {
-    /// The call that makes an operand, if it is that op and all its readers are among the steps taken so far or this is the
-    /// first of them.
-    fn step(&mut self, operand: &Operand, op: &str) -> Option<&'a Step> {
-        let index = self.list.writer(operand)?;
-        let step = self.list.steps[index].as_ref()?;
-        let [slot] = step.outputs[..] else { return None };
-        let own = self.list.readers(slot).iter().all(|reader| self.taken.contains(reader));
-        let shape = step.call().is_some_and(|call| call.output().dims == operand.dims());
-        if step.name != op || self.list.is_live(slot) || !own || !shape {
-            return None;
-        }
-        self.taken.push(index);
-        Some(step)
-    }
-
-    /// The operand that comes with a number in a call of that op, in either order where `either`.
-    fn with_number(
-        &mut self,
-        operand: &Operand,
-        op: &str,
-        either: bool,
-        close: impl Fn(f64) -> bool,
-    ) -> Option<Operand> {
-        let mark = self.taken.len();
-        let found = self.step(operand, op).and_then(|step| {
-            let [Some(a), Some(b)] = &step.inputs[..] else { return None };
-            if number(b).is_some_and(&close) {
-                return Some(a.clone());
-            }
-            if either && number(a).is_some_and(&close) { Some(b.clone()) } else { None }
-        });
-        if found.is_none() {
-            self.taken.truncate(mark);
-        }
-        found
-    }
-}
-
-fn near(wanted: f64) -> impl Fn(f64) -> bool {
-    move |value| (value - wanted).abs() <= 2e-3 * wanted.abs()
-}
-
-fn exactly(wanted: f64) -> impl Fn(f64) -> bool {
-    move |value| value == wanted
-}
-
 /// Replaces a spelled-out activation whose last call is at that place.
 fn spelled(list: &mut List, index: usize) -> Result<()> {
     let Some(step) = list.steps[index].as_ref().filter(|step| is_float(step)) else { return Ok(()) };
@@ -83,10 +30,8 @@ fn spelled(list: &mut List, index: usize) -> Result<()> {
     };
     let options: Vec<(String, Raw)> =
         options.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+    let Some(x) = step.call().and_then(|call| x.reshape(&call.output().dims[..]).ok()) else { return Ok(()) };
     let call = Call::new(op, vec![Some(x.meta().clone())], &options)?;
-    if call.outputs != step.call().map_or(Vec::new(), |call| call.outputs.clone()) {
-        return Ok(());
-    }
     let (label, outputs) = (step.label.clone(), step.outputs.clone());
     for &other in &taken {
         list.take(other);
@@ -101,19 +46,6 @@ fn is_float(step: &Step) -> bool {
 }
 
 type Found = Option<(Operand, &'static str, Vec<(&'static str, Raw)>)>;
-
-/// Both operands of a call of that op, the wanted one first, in both orders.
-fn orders<'a>(step: &'a Step, op: &str) -> Vec<(&'a Operand, &'a Operand)> {
-    match &step.inputs[..] {
-        [Some(a), Some(b)] if step.name == op => vec![(a, b), (b, a)],
-        _ => Vec::new(),
-    }
-}
-
-fn same(a: &Operand, b: &Operand) -> bool {
-    use super::super::Source::Slot;
-    matches!((a.source(), b.source()), (Slot(x), Slot(y)) if x == y) && a.dims() == b.dims()
-}
 
 /// x * sigmoid(x).
 fn silu(trace: &mut Trace, step: &Step) -> Found {
@@ -309,11 +241,6 @@ fn attach(list: &mut List, index: usize) -> Result<()> {
     }
     let Some(next) = list.only_reader(index) else { return Ok(()) };
     let Some(options) = list.steps[next].as_ref().and_then(activation) else { return Ok(()) };
-    let shape = |step: &Option<Step>| step.as_ref().and_then(Step::call).map(|call| call.outputs.clone());
-    // A result that is read under other dims keeps its own.
-    if shape(&list.steps[index]) != shape(&list.steps[next]) {
-        return Ok(());
-    }
     let (Some(step), Some(after)) = (list.take(index), list.take(next)) else { return Ok(()) };
     let mut joined = step.rebuilt(step.inputs.clone(), &options)?;
     joined.outputs = after.outputs;

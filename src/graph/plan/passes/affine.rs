@@ -3,9 +3,10 @@
 use super::super::builder::Builder;
 use super::super::stage::Step;
 use super::super::{Operand, Source};
-use super::List;
+use super::{List, view};
 use crate::Result;
 use crate::ops::Raw;
+use crate::shape::size_of;
 use crate::tensor::Tensor;
 
 pub fn run(builder: &mut Builder, list: &mut List) -> Result<()> {
@@ -48,8 +49,8 @@ fn fold(builder: &mut Builder, list: &mut List, index: usize) -> Result<bool> {
 /// A step whose weights can take factors and summands.
 struct Target {
     channels: usize,
-    /// Axis of the result that the channels are, from the end.
-    from_end: usize,
+    /// Elements of the result for each image and channel.
+    inner: usize,
     /// Dims under which a list of factors broadcasts to the weights.
     weight_dims: Vec<usize>,
     bias_place: usize,
@@ -65,42 +66,44 @@ impl Target {
             return None;
         }
         let weights = lasting(step.inputs.get(1)?.as_ref()?)?;
-        let rank = call.output().dims.len();
+        let dims = &call.output().dims;
+        let (rank, inner) = (dims.len(), size_of(&dims[dims.len().min(2)..]));
         match step.name {
             "conv1d" | "conv2d" | "conv3d" => {
                 let channels = weights.meta().dims[0];
                 let weight_dims = std::iter::once(channels).chain((1..rank).map(|_| 1)).collect();
-                Some(Target { channels, from_end: rank - 1, weight_dims, bias_place: 2, scales: true })
+                Some(Target { channels, inner, weight_dims, bias_place: 2, scales: true })
             }
             "convTranspose2d" | "convTranspose3d" if call.attrs.int("group") == 1 => {
                 let channels = weights.meta().dims[1];
                 let ones = (2..rank).map(|_| 1);
                 let weight_dims = [1, channels].into_iter().chain(ones).collect();
-                Some(Target { channels, from_end: rank - 1, weight_dims, bias_place: 2, scales: true })
+                Some(Target { channels, inner, weight_dims, bias_place: 2, scales: true })
             }
             "matmul" if step.inputs.get(2).is_none_or(Option::is_none) => {
-                let channels = *call.output().dims.last()?;
+                let channels = *dims.last()?;
                 // Factors would have to go into transposed weights too; products seldom have them.
-                Some(Target {
-                    channels,
-                    from_end: 1,
-                    weight_dims: vec![channels],
-                    bias_place: 3,
-                    scales: false,
-                })
+                Some(Target { channels, inner: 1, weight_dims: vec![channels], bias_place: 3, scales: false })
             }
             _ => None,
         }
         .filter(|target| target.channels > 0)
     }
 
-    /// The constant as a list of one number per channel, if it is one that broadcasts along channels alone.
-    fn per_channel(&self, builder: &mut Builder, operand: &Operand, rank: usize) -> Result<Option<Operand>> {
+    /// The constant as a list of one number per channel, if it is one that broadcasts along channels alone, which are that
+    /// axis of `rank`.
+    fn per_channel(
+        &self,
+        builder: &mut Builder,
+        operand: &Operand,
+        axis: usize,
+        rank: usize,
+    ) -> Result<Option<Operand>> {
         if lasting(operand).is_none() || operand.rank() > rank {
             return Ok(None);
         }
         let size = operand.meta().size();
-        let own = operand.dims().len().checked_sub(self.from_end).map(|axis| operand.dims()[axis]);
+        let own = (axis + operand.rank()).checked_sub(rank).map(|axis| operand.dims()[axis]);
         if size == self.channels && own == Some(self.channels) {
             return Ok(Some(operand.reshape([self.channels])?));
         }
@@ -164,8 +167,10 @@ fn affine(
             list.writer(operand) == Some(index) && operand.dims() == call.output().dims
         })
     };
-    let rank = call.output().dims.len();
-    if step.name == "batchNorm" && is_result(&step.inputs[0]) && target.from_end + 1 == rank {
+    let dims = &call.output().dims;
+    // The result may be read as a view, in which channels must still be an axis.
+    let Some(axis) = view::axis_of(dims, target.channels, target.inner) else { return Ok(None) };
+    if step.name == "batchNorm" && is_result(&step.inputs[0]) && axis == 1 {
         return batch_norm(builder, step, call.attrs.float("epsilon"));
     }
     let [a, b] = &step.inputs[..] else { return Ok(None) };
@@ -174,10 +179,7 @@ fn affine(
         return Ok(None);
     }
     let Some(other) = other.as_ref() else { return Ok(None) };
-    if call.output().dims.len().checked_sub(target.from_end).is_none() {
-        return Ok(None);
-    }
-    let Some(constant) = target.per_channel(builder, other, rank)? else { return Ok(None) };
+    let Some(constant) = target.per_channel(builder, other, axis, dims.len())? else { return Ok(None) };
     Ok(match (step.name, first) {
         ("add", _) => Some(Affine { summand: Some(constant), factor: None }),
         ("mul", _) => Some(Affine { factor: Some(constant), summand: None }),

@@ -2,10 +2,10 @@
 
 use super::super::stage::{Step, Work};
 use super::super::{Operand, Source};
-use super::{List, number};
+use super::{List, number, view};
 use crate::cpu::scalar::Function;
 use crate::ops::evaluate::{self, Expression, MOST_INPUTS, Term};
-use crate::ops::{Call, binary, choose, compare, unary};
+use crate::ops::{Call, Meta, binary, choose, compare, unary};
 use crate::shape::Dims;
 use crate::{DType, Result};
 use std::collections::HashMap;
@@ -14,35 +14,64 @@ use std::collections::HashMap;
 const MOST_CALLS: usize = 48;
 
 pub fn run(list: &mut List) -> Result<()> {
-    let groups = groups(list);
-    for members in groups {
-        if members.len() > 1 {
-            fuse(list, &members)?;
+    for group in groups(list) {
+        if group.members.len() > 1 {
+            fuse(list, &group)?;
         }
     }
     Ok(())
 }
 
-/// Groups of places in ascending order; all but the last of each are read within the group alone, and all have one shape.
-fn groups(list: &List) -> Vec<Vec<usize>> {
+/// Calls of which all but the last are read within the group alone, with results that hold as many elements.
+struct Group {
+    /// Places in ascending order.
+    members: Vec<usize>,
+    /// The type that is computed in; none where all operands are bool, which any may join.
+    float: Option<DType>,
+    /// Dims of one of the results: those of the others are views of it, and all operands broadcast to it.
+    dims: Dims,
+}
+
+fn groups(list: &List) -> Vec<Group> {
     let mut group_of: HashMap<usize, usize> = HashMap::new();
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    let mut shapes: Vec<Shape> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
     for index in (0..list.steps.len()).rev() {
-        let Some(shape) = list.steps[index].as_ref().and_then(shape_of) else { continue };
+        let Some((float, dims)) = list.steps[index].as_ref().and_then(shape_of) else { continue };
         let joined = group_of_readers(list, index, &group_of)
-            .filter(|&group| shapes[group].fits(&shape) && groups[group].len() < MOST_CALLS);
-        let group = joined.unwrap_or_else(|| {
-            groups.push(Vec::new());
-            shapes.push(Shape { float: None, ..shape.clone() });
-            groups.len() - 1
-        });
-        shapes[group].float = shapes[group].float.or(shape.float);
-        groups[group].push(index);
+            .filter(|&group| groups[group].float.is_none() || float.is_none() || groups[group].float == float)
+            .filter(|&group| groups[group].members.len() < MOST_CALLS)
+            .and_then(|group| Some((group, groups[group].dims_with(list, index, &dims)?)));
+        let group = match joined {
+            Some((group, dims)) => {
+                groups[group].dims = dims;
+                group
+            }
+            None => {
+                groups.push(Group { members: Vec::new(), float: None, dims });
+                groups.len() - 1
+            }
+        };
+        groups[group].float = groups[group].float.or(float);
+        groups[group].members.push(index);
         group_of.insert(index, group);
     }
-    groups.iter_mut().for_each(|members| members.reverse());
+    groups.iter_mut().for_each(|group| group.members.reverse());
     groups
+}
+
+impl Group {
+    /// Dims to which the operands of the group and of one more call with results of dims `own` broadcast.
+    fn dims_with(&self, list: &List, index: usize, own: &Dims) -> Option<Dims> {
+        let fits = |index: usize, dims: &Dims| {
+            let Some(step) = list.steps[index].as_ref() else { return false };
+            let Some(own) = step.call().map(|call| &call.output().dims) else { return false };
+            step.inputs.iter().flatten().all(|operand| view::regrouped(operand.dims(), own, dims).is_some())
+        };
+        if fits(index, &self.dims) {
+            return Some(self.dims.clone());
+        }
+        self.members.iter().all(|&member| fits(member, own)).then(|| own.clone())
+    }
 }
 
 /// The group that all readers of a step's result are in, if it is one and nobody else reads it.
@@ -51,50 +80,43 @@ fn group_of_readers(list: &List, index: usize, group_of: &HashMap<usize, usize>)
     let [slot] = step.outputs[..] else { return None };
     let (first, rest) = list.readers(slot).split_first().filter(|_| !list.is_live(slot))?;
     let group = *group_of.get(first)?;
-    let own = step.call()?.output();
-    let under_own_dims = list.readers(slot).iter().all(|&reader| {
-        let operands = list.steps[reader].iter().flat_map(|step| step.inputs.iter().flatten());
-        let mut read =
-            operands.filter(|operand| matches!(operand.source(), Source::Slot(other) if *other == slot));
-        read.all(|operand| operand.meta() == own)
-    });
-    (under_own_dims && rest.iter().all(|reader| group_of.get(reader) == Some(&group))).then_some(group)
+    let is_whole =
+        list.readers(slot).iter().filter_map(|&reader| list.steps[reader].as_ref()).all(|reader| {
+            let own = reader.call().map(|call| &call.output().dims[..]);
+            let mut read = reader
+                .inputs
+                .iter()
+                .flatten()
+                .filter(|operand| matches!(operand.source(), Source::Slot(other) if *other == slot));
+            read.all(|operand| Some(operand.dims()) == own)
+        });
+    (is_whole && rest.iter().all(|reader| group_of.get(reader) == Some(&group))).then_some(group)
 }
 
-/// What the calls of a group have in common.
-#[derive(Clone)]
-struct Shape {
-    /// The type that is computed in; none where all operands are bool, which any may join.
-    float: Option<DType>,
-    /// Dims of the results.
-    dims: Dims,
-}
-
-impl Shape {
-    fn fits(&self, other: &Shape) -> bool {
-        let same = self.float.is_none() || other.float.is_none() || self.float == other.float;
-        same && self.dims == other.dims
-    }
-}
-
-/// That of a call that expressions know: of floats, or of bool.
-fn shape_of(step: &Step) -> Option<Shape> {
+/// The type that a call computes in, unless that is bool, and its result's dims, if expressions know the call: of floats, or
+/// of bool.
+fn shape_of(step: &Step) -> Option<(Option<DType>, Dims)> {
     let call = step.call()?;
     let mut families = [unary::OPS, binary::OPS, compare::OPS, choose::OPS].into_iter().flatten();
     let listed = families.any(|spec| spec.name == step.name);
     let (dtype, output) = (call.dtype(), call.output());
     let computed = dtype.is_float() || (dtype == DType::Bool && output.dtype == DType::Bool);
     let float = dtype.is_float().then_some(dtype);
-    (listed && known(call) && computed && output.size() > 0)
-        .then(|| Shape { float, dims: output.dims.clone() })
+    (listed && known(call) && computed && output.size() > 0).then(|| (float, output.dims.clone()))
 }
 
 fn known(call: &Call) -> bool {
     Function::find(unary::function_of(call.spec, &call.attrs)).is_some()
 }
 
-fn fuse(list: &mut List, members: &[usize]) -> Result<()> {
-    let mut made = Making { expression: Expression::default(), inputs: Vec::new(), terms: HashMap::new() };
+fn fuse(list: &mut List, group: &Group) -> Result<()> {
+    let members = &group.members;
+    let mut made = Making {
+        expression: Expression::default(),
+        inputs: Vec::new(),
+        terms: HashMap::new(),
+        dims: group.dims.clone(),
+    };
     let mut result = None;
     for &index in members {
         let Some(step) = list.steps[index].as_ref() else { return Ok(()) };
@@ -110,11 +132,11 @@ fn fuse(list: &mut List, members: &[usize]) -> Result<()> {
     let Ok(expression) = expression.finish(term) else { return Ok(()) };
     let Some(step) = list.steps[last].clone() else { return Ok(()) };
     let metas = inputs.iter().map(|operand| operand.meta().clone()).collect();
-    let Some(output) = step.call().map(|call| call.output().clone()) else { return Ok(()) };
     if inputs.is_empty() {
         return Ok(());
     }
-    let call = evaluate::fused(expression, metas, output)?;
+    let Some(dtype) = step.call().map(|call| call.output().dtype) else { return Ok(()) };
+    let call = evaluate::fused(expression, metas, Meta::new(dtype, group.dims.clone()))?;
     members.iter().for_each(|&index| {
         list.take(index);
     });
@@ -127,12 +149,19 @@ struct Making {
     expression: Expression,
     inputs: Vec<Operand>,
     terms: HashMap<usize, Term>,
+    /// Dims of the result.
+    dims: Dims,
 }
 
 impl Making {
     fn add(&mut self, step: &Step) -> Result<Term> {
-        let operands =
-            step.inputs.iter().flatten().map(|operand| self.term(operand)).collect::<Result<Vec<_>>>()?;
+        let own = step.call().map_or(&[][..], |call| &call.output().dims);
+        let operands = step
+            .inputs
+            .iter()
+            .flatten()
+            .map(|operand| self.term(operand, own))
+            .collect::<Result<Vec<_>>>()?;
         match (&operands[..], step.call()) {
             ([x], _) if unary::OPS.iter().any(|spec| spec.name == step.name) => {
                 self.expression.unary(step.name, *x, &step.options)
@@ -145,7 +174,8 @@ impl Making {
         }
     }
 
-    fn term(&mut self, operand: &Operand) -> Result<Term> {
+    /// The operand of a call with results of those dims.
+    fn term(&mut self, operand: &Operand, own: &[usize]) -> Result<Term> {
         if let Some(value) = number(operand) {
             return Ok(Term::Number(value));
         }
@@ -154,6 +184,9 @@ impl Making {
         {
             return Ok(*term);
         }
+        let Some(operand) = &view::under(operand, own, &self.dims) else {
+            return crate::invalid!("dims {:?} do not broadcast to {:?}", operand.dims(), self.dims);
+        };
         let known = self.inputs.iter().position(|input| is_same(input, operand));
         let index = known.unwrap_or(self.inputs.len());
         if index == MOST_INPUTS {

@@ -4,6 +4,11 @@
 mod activation;
 mod affine;
 mod elementwise;
+mod identity;
+mod norm;
+mod residual;
+mod trace;
+mod view;
 
 use super::builder::Builder;
 use super::stage::{Step, Work};
@@ -16,7 +21,10 @@ use std::collections::HashMap;
 pub(super) fn run(builder: &mut Builder, steps: Vec<Step>, live: &[usize]) -> Result<Vec<Step>> {
     let mut list = List::new(steps, live);
     unread(&mut list);
+    identity::run(&mut list);
     affine::run(builder, &mut list)?;
+    norm::run(&mut list)?;
+    residual::run(&mut list)?;
     activation::run(&mut list)?;
     elementwise::run(&mut list)?;
     Ok(list.into_steps())
@@ -87,6 +95,43 @@ impl List {
         self.note(index);
     }
 
+    /// Makes the readers of a slot read that value instead, as many elements under their own dims.
+    pub fn redirect(&mut self, slot: usize, source: &Source) {
+        for index in self.readers.remove(&slot).unwrap_or_default() {
+            let Some(step) = &mut self.steps[index] else { continue };
+            for operand in step.inputs.iter_mut().flatten() {
+                if matches!(operand.source(), Source::Slot(read) if *read == slot) {
+                    operand.source = source.clone();
+                }
+            }
+            self.note(index);
+        }
+    }
+
+    /// Replaces steps by one call, which stands where the last of them did and has its result.
+    pub fn replace(
+        &mut self,
+        taken: &[usize],
+        name: &'static str,
+        inputs: Vec<Option<Operand>>,
+        options: &[(&str, Raw)],
+    ) -> Result<()> {
+        let Some(&last) = taken.iter().max() else { return Ok(()) };
+        let options: Vec<(String, Raw)> =
+            options.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
+        let metas = inputs.iter().map(|input| input.as_ref().map(|operand| operand.meta().clone())).collect();
+        let call = Call::new(name, metas, &options)?;
+        let mut result = None;
+        for &index in taken {
+            let step = self.take(index);
+            result = if index == last { step } else { result };
+        }
+        if let Some(step) = result {
+            self.put(last, Step { name, work: Work::Call(Box::new(call)), options, inputs, ..step });
+        }
+        Ok(())
+    }
+
     /// Steps that read the slot.
     pub fn readers(&self, slot: usize) -> &[usize] {
         self.readers.get(&slot).map_or(&[], Vec::as_slice)
@@ -128,9 +173,10 @@ impl Step {
         }
     }
 
-    /// The step with other operands and more options for its op.
+    /// The step with other operands and those options for its op, in the place of its own of those names.
     pub(super) fn rebuilt(&self, inputs: Vec<Option<Operand>>, more: &[(&str, Raw)]) -> Result<Step> {
         let mut options = self.options.clone();
+        options.retain(|(known, _)| more.iter().all(|(name, _)| name != known));
         options.extend(more.iter().map(|(name, value)| (name.to_string(), value.clone())));
         let metas = inputs.iter().map(|input| input.as_ref().map(|operand| operand.meta().clone())).collect();
         let call = Call::new(self.name, metas, &options)?;

@@ -1,0 +1,333 @@
+//! Calls that become one, beside the same network without that.
+
+use super::*;
+use crate::ops::Meta;
+use crate::ops::Raw;
+
+/// The plan's steps for those feeds.
+fn steps(session: &Session, feeds: &[Tensor]) -> Vec<&'static str> {
+    let metas: Vec<Meta> = feeds.iter().map(|feed| feed.meta().clone()).collect();
+    session.stage(&metas).unwrap().steps.iter().map(|step| step.name).collect()
+}
+
+/// Checks the plan's steps, and the result `y` against what the network gives when every value is asked for.
+fn check(net: impl Fn() -> Net, feeds: &[Tensor], wanted: &[&str]) {
+    let (fused, plain) = (net().outputs(&["y"]).session(), net().all_outputs("y").session());
+    assert_eq!(steps(&fused, feeds), wanted);
+    let (dims, values) = told(&run(&fused, feeds).unwrap()[0]);
+    let (plain_dims, plain_values) = told(&run(&plain, feeds).unwrap()[0]);
+    assert_eq!(dims, plain_dims);
+    for (index, (value, plain)) in values.iter().zip(&plain_values).enumerate() {
+        let near = (value - plain).abs() <= 2e-5 * (1.0 + plain.abs());
+        assert!(
+            value == plain || near || value.is_nan() && plain.is_nan(),
+            "element {index}: {value}, without fusion {plain}"
+        );
+    }
+}
+
+/// Numbers between -2 and 2 that look random.
+fn some(dims: &[usize], seed: usize) -> Tensor {
+    let value = |index: usize| ((index * 7919 + seed * 104_729 + 17) % 1000) as f32 / 250.0 - 2.0;
+    let count = dims.iter().product();
+    floats(dims, &(0..count).map(value).collect::<Vec<_>>())
+}
+
+/// The same with NaN, infinities and zeros in some rows of `columns`.
+fn wild(dims: &[usize], columns: usize) -> Tensor {
+    let mut values: Vec<f32> = numbers(&some(dims, 3)).unwrap().into_iter().map(|it| it as f32).collect();
+    values[1] = f32::NAN;
+    values[columns + 1] = f32::INFINITY;
+    values[2 * columns] = f32::NEG_INFINITY;
+    values[3 * columns..4 * columns].fill(0.0);
+    floats(dims, &values)
+}
+
+fn net(dims: &[i64]) -> Net {
+    Net::of_version(17).input("x", DType::F32, dims)
+}
+
+fn number(value: f32) -> Tensor {
+    floats(&[], &[value])
+}
+
+#[test]
+fn elementwise_chains_go_through_views() {
+    // [2, 6] and [2, 2, 3] are views of each other; the scale goes along the last axis of one, the shift along another.
+    let chain = || {
+        net(&[2, 6])
+            .constant("scale", some(&[6], 1))
+            .constant("dims", longs(&[3], &[2, 2, 3]))
+            .constant("shift", some(&[2, 1], 2))
+            .constant("flat", longs(&[1], &[12]))
+            .node("Mul", &["x", "scale"], &["a"])
+            .node("Reshape", &["a", "dims"], &["b"])
+            .node("Add", &["b", "shift"], &["c"])
+            .node("Reshape", &["c", "flat"], &["d"])
+            .node("Exp", &["d"], &["y"])
+    };
+    check(chain, &[some(&[2, 6], 0)], &["evaluate"]);
+    check(chain, &[wild(&[2, 6], 3)], &["evaluate"]);
+    // A broadcast that no view has keeps calls apart.
+    let apart = || {
+        net(&[4, 3])
+            .constant("column", some(&[4, 1], 1))
+            .constant("dims", longs(&[2], &[2, 6]))
+            .constant("row", some(&[6], 2))
+            .node("Mul", &["x", "column"], &["a"])
+            .node("Reshape", &["a", "dims"], &["b"])
+            .node("Add", &["b", "row"], &["y"])
+    };
+    check(apart, &[some(&[4, 3], 0)], &["mul", "add"]);
+    // A view that is broadcast is no view of the result.
+    let spread = || {
+        net(&[3])
+            .constant("dims", longs(&[2], &[3, 1]))
+            .node("Exp", &["x"], &["a"])
+            .node("Reshape", &["a", "dims"], &["b"])
+            .node("Add", &["b", "x"], &["y"])
+    };
+    check(spread, &[some(&[3], 0)], &["exp", "add"]);
+}
+
+#[test]
+fn activations_and_biases_go_through_views() {
+    let product = || {
+        net(&[2, 3, 4])
+            .constant("w", some(&[4, 6], 1))
+            .constant("bias", some(&[6], 2))
+            .constant("flat", longs(&[2], &[6, 4]))
+            .constant("wide", longs(&[4], &[2, 3, 1, 6]))
+            .constant("half", number(0.5))
+            .constant("one", number(1.0))
+            .constant("root", number(std::f32::consts::SQRT_2))
+            .node("Reshape", &["x", "flat"], &["rows"])
+            .node("MatMul", &["rows", "w"], &["product"])
+            .node("Reshape", &["product", "wide"], &["a"])
+            .node("Add", &["a", "bias"], &["b"])
+            .node("Reshape", &["b", "flat6"], &["c"])
+            .constant("flat6", longs(&[2], &[6, 6]))
+            .node("Div", &["b", "root"], &["d"])
+            .node("Erf", &["d"], &["e"])
+            .node("Add", &["e", "one"], &["f"])
+            .node("Reshape", &["f", "flat6"], &["g"])
+            .node("Mul", &["c", "g"], &["h"])
+            .node("Mul", &["h", "half"], &["y"])
+    };
+    check(product, &[some(&[2, 3, 4], 0)], &["matmul"]);
+    check(product, &[wild(&[2, 3, 4], 4)], &["matmul"]);
+    let conv = || {
+        net(&[2, 3, 2, 2])
+            .constant("w", some(&[4, 3, 1, 1], 1))
+            .constant("scale", some(&[4, 1], 2))
+            .constant("dims", longs(&[3], &[2, 4, 4]))
+            .node("Conv", &["x", "w"], &["a"])
+            .node("Reshape", &["a", "dims"], &["b"])
+            .node("Mul", &["b", "scale"], &["c"])
+            .node("Relu", &["c"], &["y"])
+    };
+    check(conv, &[some(&[2, 3, 2, 2], 0)], &["conv2d"]);
+}
+
+#[test]
+fn what_changes_nothing_goes() {
+    let swish = || {
+        net(&[2, 3])
+            .constant("one", floats(&[1], &[1.0]))
+            .constant("zero", longs(&[1], &[0]))
+            .constant("end", longs(&[1], &[99]))
+            .node("Mul", &["x", "one"], &["a"])
+            .node("Slice", &["a", "zero", "end"], &["b"])
+            .node("Sigmoid", &["b"], &["c"])
+            .node("Mul", &["x", "c"], &["y"])
+    };
+    check(swish, &[some(&[2, 3], 0)], &["silu"]);
+    // A product with 1 that makes more of its operand stays.
+    let spread = || net(&[3]).constant("ones", floats(&[1, 1], &[1.0])).node("Mul", &["x", "ones"], &["y"]);
+    check(spread, &[some(&[3], 0)], &["mul"]);
+}
+
+/// A norm over the last axes: centred or not, by that way of squaring and that way of dividing.
+fn norm(dims: &[i64], axes: &[i64], centred: bool, square: &str, divide: &str) -> Net {
+    let axes = [("axes", Attribute::Ints(axes.to_vec()))];
+    let mut net = net(dims)
+        .constant("two", number(2.0))
+        .constant("one", number(1.0))
+        .constant("half", number(0.5))
+        .constant("minus half", number(-0.5))
+        .constant("epsilon", floats(&[1], &[1e-5]));
+    if centred {
+        net = net.node_with("ReduceMean", &["x"], &["mean"], &axes).node("Sub", &["x", "mean"], &["d"]);
+    } else {
+        net = net.node("Identity", &["x"], &["d"]);
+    }
+    net = match square {
+        "pow" => net.node("Pow", &["d", "two"], &["square"]),
+        _ => net.node("Mul", &["d", "d"], &["square"]),
+    };
+    net = net.node_with("ReduceMean", &["square"], &["variance"], &axes);
+    net = net.node("Add", &["variance", "epsilon"], &["shifted"]);
+    match divide {
+        "div" => net.node("Sqrt", &["shifted"], &["root"]).node("Div", &["d", "root"], &["n"]),
+        "pow" => net.node("Pow", &["shifted", "half"], &["root"]).node("Div", &["d", "root"], &["n"]),
+        "rsqrt" => {
+            net.node("Pow", &["shifted", "minus half"], &["factor"]).node("Mul", &["factor", "d"], &["n"])
+        }
+        "reciprocal" => net
+            .node("Sqrt", &["shifted"], &["root"])
+            .node("Reciprocal", &["root"], &["factor"])
+            .node("Mul", &["d", "factor"], &["n"]),
+        _ => net.node("Sqrt", &["shifted"], &["root"]).node("Div", &["one", "root"], &["factor"]).node(
+            "Mul",
+            &["d", "factor"],
+            &["n"],
+        ),
+    }
+}
+
+#[test]
+fn spelled_out_norms_are_one_call() {
+    for (centred, op) in [(true, "layerNorm"), (false, "rmsNorm")] {
+        for square in ["pow", "mul"] {
+            for divide in ["div", "pow", "rsqrt", "reciprocal", "one over"] {
+                let bare =
+                    || norm(&[2, 3, 8], &[-1], centred, square, divide).node("Identity", &["n"], &["y"]);
+                check(bare, &[some(&[2, 3, 8], 0)], &[op]);
+                check(bare, &[wild(&[2, 3, 8], 8)], &[op]);
+                let scaled = || {
+                    norm(&[2, 3, 8], &[2], centred, square, divide).constant("scale", some(&[8], 1)).node(
+                        "Mul",
+                        &["scale", "n"],
+                        &["y"],
+                    )
+                };
+                check(scaled, &[wild(&[2, 3, 8], 8)], &[op]);
+            }
+        }
+    }
+}
+
+#[test]
+fn norms_take_scale_and_bias_of_rows() {
+    let full = || {
+        norm(&[2, 3, 8], &[-1], true, "pow", "div")
+            .constant("scale", some(&[1, 1, 8], 1))
+            .constant("bias", some(&[8], 2))
+            .node("Mul", &["n", "scale"], &["m"])
+            .node("Add", &["bias", "m"], &["y"])
+    };
+    check(full, &[some(&[2, 3, 8], 0)], &["layerNorm"]);
+    check(full, &[wild(&[2, 3, 8], 8)], &["layerNorm"]);
+    // Several axes, the scale known to a run alone.
+    let axes = || {
+        norm(&[2, 4, 2], &[-2, -1], true, "mul", "div").input("scale", DType::F32, &[4, 2]).node(
+            "Mul",
+            &["n", "scale"],
+            &["y"],
+        )
+    };
+    check(axes, &[some(&[2, 4, 2], 0), some(&[4, 2], 1)], &["layerNorm"]);
+    // A scale of less than a row, and a bias of rows, are no parameters.
+    let part = || {
+        norm(&[2, 4, 2], &[1, 2], true, "mul", "div").constant("scale", some(&[2], 1)).node(
+            "Mul",
+            &["n", "scale"],
+            &["y"],
+        )
+    };
+    check(part, &[some(&[2, 4, 2], 0)], &["layerNorm", "mul"]);
+    // The factor may hold the scale.
+    let joined = || {
+        norm(&[2, 8], &[1], false, "pow", "reciprocal")
+            .constant("scale", some(&[8], 1))
+            .node("Mul", &["factor", "scale"], &["f"])
+            .node("Mul", &["x", "f"], &["y"])
+    };
+    check(joined, &[some(&[2, 8], 0)], &["rmsNorm"]);
+    // rmsNorm has no bias.
+    let shifted = || {
+        norm(&[2, 8], &[1], false, "pow", "div").constant("bias", some(&[8], 1)).node(
+            "Add",
+            &["n", "bias"],
+            &["y"],
+        )
+    };
+    check(shifted, &[some(&[2, 8], 0)], &["rmsNorm", "add"]);
+}
+
+#[test]
+fn norms_go_through_views() {
+    // Means without the reduced axis, which comes back by a reshape.
+    let gone = [("axes", Attribute::Ints(vec![-1])), ("keepdims", Attribute::Int(0))];
+    let net = || {
+        net(&[2, 3, 8])
+            .constant("epsilon", number(1e-6))
+            .constant("column", longs(&[3], &[2, 3, 1]))
+            .node_with("ReduceMean", &["x"], &["mean"], &gone)
+            .node("Reshape", &["mean", "column"], &["means"])
+            .node("Sub", &["x", "means"], &["d"])
+            .node("Mul", &["d", "d"], &["square"])
+            .node_with("ReduceMean", &["square"], &["variance"], &gone)
+            .node("Add", &["variance", "epsilon"], &["shifted"])
+            .node("Sqrt", &["shifted"], &["root"])
+            .node("Reshape", &["root", "column"], &["roots"])
+            .node("Div", &["d", "roots"], &["y"])
+    };
+    check(net, &[wild(&[2, 3, 8], 8)], &["layerNorm"]);
+}
+
+#[test]
+fn what_is_no_norm_stays() {
+    // Not the last axis.
+    let first = || norm(&[4, 3], &[0], true, "mul", "div").node("Identity", &["n"], &["y"]);
+    check(first, &[some(&[4, 3], 0)], &["reduceMean", "sub", "mul", "reduceMean", "evaluate", "div"]);
+    // Means of other rows than those that are divided.
+    let mixed = || {
+        norm(&[3, 3], &[1], false, "mul", "div")
+            .constant("dims", longs(&[2], &[1, 3]))
+            .node("Reshape", &["root", "dims"], &["r"])
+            .node("Div", &["x", "r"], &["y"])
+    };
+    let session = mixed().outputs(&["y"]).session();
+    assert!(!steps(&session, &[some(&[3, 3], 0)]).contains(&"rmsNorm"));
+}
+
+#[test]
+fn a_sum_with_a_product_is_part_of_it() {
+    let block = |residual: &str, other: &str| {
+        net(&[2, 3, 4])
+            .input("r", DType::F32, &[2, 3, 6])
+            .input("row", DType::F32, &[6])
+            .constant("w", some(&[4, 6], 1))
+            .constant("bias", some(&[6], 2))
+            .node("Tanh", &["r"], &["late"])
+            .node("MatMul", &["x", "w"], &["a"])
+            .node("Add", &["bias", "a"], &["b"])
+            .node("Add", &[residual, other], &["c"])
+            .node("Relu", &["c"], &["y"])
+    };
+    let feeds = [wild(&[2, 3, 4], 4), some(&[2, 3, 6], 5), some(&[6], 6)];
+    check(|| block("b", "r"), &feeds, &["matmul"]);
+    check(|| block("late", "b"), &feeds, &["tanh", "matmul"]);
+    // A row, and the product twice.
+    check(|| block("b", "row"), &feeds, &["matmul", "evaluate"]);
+    check(|| block("b", "b"), &feeds, &["matmul", "evaluate"]);
+    let gemm = || {
+        net(&[3, 4])
+            .input("r", DType::F32, &[3, 6])
+            .constant("w", some(&[6, 4], 1))
+            .node_with(
+                "Gemm",
+                &["x", "w"],
+                &["a"],
+                &[("transB", Attribute::Int(1)), ("beta", Attribute::Float(3.0))],
+            )
+            .node("Add", &["r", "a"], &["y"])
+    };
+    check(gemm, &[some(&[3, 4], 0), some(&[3, 6], 5)], &["matmul"]);
+    let session = gemm().outputs(&["y"]).session();
+    let stage = session.stage(&[Meta::new(DType::F32, [3, 4]), Meta::new(DType::F32, [3, 6])]).unwrap();
+    let beta =
+        |(name, value): &(String, Raw)| name == "beta" && matches!(value, Raw::Number(it) if *it == 1.0);
+    assert!(stage.steps[0].options.iter().any(beta));
+}
