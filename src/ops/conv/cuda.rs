@@ -1,14 +1,18 @@
 //! The GPU form: a plan found from sizes and alignments alone, then its launches.
 
+use super::product::product;
 use super::{Extra, Problem, Setting, half, run_in_parts, split};
 use crate::driver::DevicePtr;
 use crate::kernels::{Arg, Launcher, grid_x, linear};
 use crate::ops::activation::Activation;
+use crate::ops::matmul::EachJob;
 use crate::ops::operands::{device_optional, device_view};
+use crate::ops::planes::Planes;
 use crate::ops::tile::{Card, Choice, STEP, Tile, Work, choose, split_evenly};
 use crate::ops::{Call, Precision, halves};
-use crate::tensor::DeviceView;
+use crate::tensor::{DeviceBuffer, DeviceView, Form, FormKey};
 use crate::{DType, Result};
+use std::sync::Arc;
 
 #[rustfmt::skip]
 const TILES_F32: &[Tile] = &[
@@ -231,7 +235,18 @@ fn run_wide(
     outputs: &[DeviceView],
 ) -> Result<()> {
     let problem = super::problem(call)?.normalized();
-    if run_split(call, launcher, &problem, inputs, outputs)? {
+    let product = product(call, launcher, &problem, inputs, &outputs[0])?;
+    if let Some(product) = product.as_ref().filter(|_| problem.windows() == 1) {
+        return product.run(call.spec);
+    }
+    let expected = product.as_ref().map(EachJob::time).transpose()?.flatten();
+    let ways = Ways::new(call, launcher, &problem, inputs, &outputs[0])?;
+    if let Some((product, expected)) = product.zip(expected)
+        && expected < ways.time()
+    {
+        return product.run(call.spec);
+    }
+    if ways.run_split(call, launcher)? {
         return Ok(());
     }
     run_plain(call, launcher, &problem, inputs, outputs)
@@ -246,7 +261,10 @@ fn run_plain(
     outputs: &[DeviceView],
 ) -> Result<()> {
     let planes = [problem.slid(), problem.windows()];
-    run_in_parts(call, problem, planes, (inputs, outputs), |part, at| run_images(call, launcher, part, at))
+    let views = [device_view(call, inputs, 0)?, device_view(call, inputs, 1)?];
+    run_in_parts(call, problem, planes, (inputs, outputs), |part, at| {
+        run_images(call, launcher, part, &views, at)
+    })
 }
 
 fn setting(call: &Call, launcher: &Launcher, [x, y]: [DevicePtr; 2]) -> Result<Setting> {
@@ -264,34 +282,83 @@ pub(super) fn split_plan(problem: &Problem, setting: &Setting, precision: Precis
     (!is_depthwise(problem)).then_some(plan)
 }
 
-/// Runs it over the tensor cores where that is the faster route.
-fn run_split(
-    call: &Call,
+/// What a convolution of float32 or float64 can take that is no product.
+struct Ways<'a> {
+    setting: Setting,
+    at: split::Pointers,
+    views: [DeviceView<'a>; 2],
+    /// The plan over the tensor cores, if there is one, what is known of its operands' planes, and microseconds.
+    split: Option<(split::Plan, [Form<Planes>; 2], f64)>,
+    /// Microseconds of the plain cores.
+    plain: f64,
+}
+
+impl<'a> Ways<'a> {
+    fn new(
+        call: &Call,
+        launcher: &Launcher,
+        problem: &Problem,
+        inputs: &[Option<DeviceView<'a>>],
+        output: &DeviceView,
+    ) -> Result<Ways<'a>> {
+        let views = [device_view(call, inputs, 0)?, device_view(call, inputs, 1)?];
+        let [x, w] = views.map(|view| view.ptr);
+        let at = split::Pointers { x, w, bias: device_optional(inputs, 2), y: output.ptr };
+        let setting = setting(call, launcher, [x, at.y])?;
+        let plan = split_plan(problem, &setting, call.precision).filter(|_| setting.card.level == 90);
+        let split = plan.map(|plan| {
+            let forms = plan.forms(&views);
+            let time = plan.time(&forms);
+            (plan, forms, time)
+        });
+        let plain = tile(problem, &setting).1;
+        Ok(Ways { setting, at, views, split, plain })
+    }
+
+    fn time(&self) -> f64 {
+        self.split.as_ref().map_or(self.plain, |(.., time)| time.min(self.plain))
+    }
+
+    /// Runs it over the tensor cores where that is faster than the plain ones.
+    fn run_split(&self, call: &Call, launcher: &Launcher) -> Result<bool> {
+        let Some((plan, forms, _)) = self.split.as_ref().filter(|(.., time)| *time < self.plain) else {
+            return Ok(false);
+        };
+        let parameters = Activation::new(&call.attrs).arguments(call.dtype());
+        split::run(plan, launcher, &self.setting, self.at, (&self.views, forms), parameters)
+    }
+}
+
+/// The weights as the tiles read them, where they read packed ones: those kept with the tensor, or packed now.
+fn pack(
     launcher: &Launcher,
     problem: &Problem,
-    inputs: &[Option<DeviceView>],
-    outputs: &[DeviceView],
-) -> Result<bool> {
-    let views = [device_view(call, inputs, 0)?, device_view(call, inputs, 1)?];
-    let [x, w] = views.map(|view| view.ptr);
-    let at = split::Pointers { x, w, bias: device_optional(inputs, 2), y: outputs[0].ptr };
-    let setting = setting(call, launcher, [x, at.y])?;
-    if setting.card.level != 90 {
-        return Ok(false);
+    plan: &Plan,
+    size: usize,
+    [x, w]: &[DeviceView; 2],
+    kernel: &str,
+) -> Result<Option<Arc<DeviceBuffer>>> {
+    let Some((elements, blocks)) = plan.packed else { return Ok(None) };
+    let sizes = [size, problem.groups, problem.group_in, problem.group_out, problem.taps(), elements];
+    let key: FormKey = ("conv weights packed", sizes.map(|size| size as u64));
+    let form = w.form(key, x);
+    if let Form::Kept(packed) = form {
+        return Ok(Some(packed));
     }
-    let Some(plan) = split_plan(problem, &setting, call.precision) else { return Ok(false) };
-    let forms = plan.forms(&views);
-    if plan.time(&forms) >= tile(problem, &setting).1 {
-        return Ok(false);
+    let packed = Arc::new(launcher.scratch(elements * size)?);
+    let arguments = [Arg::Ptr(w.ptr), Arg::Ptr(packed.ptr()), Arg::Block(&plan.words)];
+    launcher.launch(kernel, grid_x(blocks, 256, 0)?, &arguments)?;
+    if matches!(form, Form::Wanted) {
+        w.keep_form(key, packed.clone(), packed.size() as u64);
     }
-    let parameters = Activation::new(&call.attrs).arguments(call.dtype());
-    split::run(&plan, launcher, &setting, at, (&views, &forms), parameters)
+    Ok(Some(packed))
 }
 
 fn run_images(
     call: &Call,
     launcher: &Launcher,
     problem: &Problem,
+    views: &[DeviceView; 2],
     [x, w, bias, y]: [DevicePtr; 4],
 ) -> Result<()> {
     let (dtype, activation) = (call.dtype(), Activation::new(&call.attrs));
@@ -300,12 +367,8 @@ fn run_images(
     let name = |kernel: &str| format!("conv_{}_{kernel}", dtype.suffix());
     let [first, second] = activation.arguments(dtype.arithmetic());
     let tail = [first, second, Arg::Block(&plan.words)];
-    let packed = plan.packed.map(|(elements, _)| launcher.scratch(elements * setting.size)).transpose()?;
+    let packed = pack(launcher, problem, &plan, setting.size, views, &name("pack"))?;
     let weights = packed.as_ref().map_or(w, |packed| packed.ptr());
-    if let Some((_, blocks)) = plan.packed {
-        let arguments = [Arg::Ptr(w), Arg::Ptr(weights), Arg::Block(&plan.words)];
-        launcher.launch(&name("pack"), grid_x(blocks, 256, 0)?, &arguments)?;
-    }
     let launch = |d: DevicePtr| {
         let arguments = [&[x, weights, bias, d].map(Arg::Ptr)[..], &tail[..]].concat();
         launcher.launch(&name(&plan.kernel), grid_x(plan.blocks, plan.threads, 0)?, &arguments)

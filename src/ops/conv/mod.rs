@@ -5,6 +5,7 @@ mod cuda;
 mod half;
 mod launch;
 mod problem;
+mod product;
 mod split;
 
 pub(super) use self::launch::*;

@@ -251,6 +251,17 @@ impl<'a> Job<'a> {
     }
 }
 
+impl Job<'_> {
+    fn setting(&self) -> Result<Setting> {
+        Ok(Setting {
+            size: self.types.0.size(),
+            aligned: [self.at.a, self.at.b, self.at.d].map(|ptr| ptr.0 % 16 == 0),
+            activation: self.activation.code,
+            card: Card::of(self.launcher)?,
+        })
+    }
+}
+
 /// Ways to take operands or results of 16 bits as they are, the fastest first. Each answers whether it took the job.
 const HALF_ROUTES: &[fn(&Job) -> Result<bool>] = &[half::run];
 
@@ -264,7 +275,7 @@ pub fn run(
         return Ok(());
     }
     let job = Job::new(call, launcher, inputs, &outputs[0])?;
-    let Some(wide) = call.widened() else { return run_wide(call, &job) };
+    let Some(wide) = call.widened() else { return run_wide(call.spec, &job) };
     for route in HALF_ROUTES {
         if route(&job)? {
             return Ok(());
@@ -287,19 +298,24 @@ fn run_widened(
         if exact && job.precision == Precision::Highest && launcher.compute_capability() < 90 {
             job.precision = Precision::High;
         }
-        run_wide(wide, &job)
+        run_wide(wide.spec, &job)
     })
 }
 
+/// Microseconds that a product of float32 is expected to take; `None` where that is not known.
+pub fn expected(job: &Job) -> Result<Option<f64>> {
+    if job.types.0 != DType::F32 {
+        return Ok(None);
+    }
+    let ways = ways(&job.product, Asked { setting: job.setting()?, precision: job.precision });
+    let split = ways.split.as_ref().map(|plan| plan.time(&plan.forms(&job.views)));
+    Ok(ways.time(split))
+}
+
 /// The product of float32 or float64.
-fn run_wide(call: &Call, job: &Job) -> Result<()> {
+pub fn run_wide(spec: &OpSpec, job: &Job) -> Result<()> {
     let Job { launcher, product, at, types: (dtype, _), alpha, beta, activation, .. } = job;
-    let setting = Setting {
-        size: dtype.size(),
-        aligned: [at.a, at.b, at.d].map(|ptr| ptr.0 % 16 == 0),
-        activation: activation.code,
-        card: Card::of(launcher)?,
-    };
+    let setting = job.setting()?;
     let [p0, p1] = activation.arguments(*dtype);
     let factors = [float_arg(*dtype, *alpha), float_arg(*dtype, *beta), p0, p1];
     if double::run(job, setting, &factors)? {
@@ -318,7 +334,7 @@ fn run_wide(call: &Call, job: &Job) -> Result<()> {
         }
         _ => {}
     }
-    let plan = ways.chains.as_ref().ok_or_else(|| too_large(call.spec, product))?;
+    let plan = ways.chains.as_ref().ok_or_else(|| too_large(spec, product))?;
     add_parts(job, plan.splits, &plan.words, &factors, |d| {
         let pointers = [at.a, at.b, at.c, at.bias, d].map(Arg::Ptr);
         let arguments = [&pointers[..], &factors[..], &[Arg::Block(&plan.words)]].concat();

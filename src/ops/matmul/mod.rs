@@ -4,11 +4,12 @@ mod cpu;
 mod cuda;
 mod direct;
 mod double;
+mod each;
 mod half;
 mod route;
 mod split;
 
-pub(super) use self::half::{EachBy, run_each};
+pub(super) use self::each::{Each, EachJob};
 
 use self::cpu::run as on_cpu;
 use super::activation::{ACTIVATION, ACTIVATION_ALPHA, ACTIVATION_BETA};

@@ -46,6 +46,12 @@ impl Ways {
         }
     }
 
+    /// Microseconds expected of the best way, with those of planes of halves; `None` where narrow kernels take the product.
+    pub fn time(&self, split: Option<f64>) -> Option<f64> {
+        let times = [self.direct.as_ref().map(|plan| plan.time), split, self.chains_time];
+        times.into_iter().flatten().reduce(f64::min)
+    }
+
     /// The way that is expected to take least time. `split`: the microseconds expected of planes of halves, if they take
     /// the product; they depend on which planes are kept.
     pub fn best(&self, split: Option<f64>) -> Way<'_> {

@@ -1,7 +1,7 @@
 //! The launches of a plan.
 
 use super::super::super::activation::Activation;
-use super::super::super::matmul::{EachBy, run_each};
+use super::super::super::matmul::{Each, EachJob};
 use super::super::super::planes;
 use super::super::{Problem, Setting};
 use super::{Plan, Side};
@@ -60,14 +60,15 @@ pub fn run_product(
     [x, w]: &[DeviceView; 2],
     at: Pointers,
 ) -> Result<bool> {
-    let product = EachBy {
+    let product = Each::Right {
         rows: problem.group_out,
         terms: problem.group_in,
         columns: problem.windows(),
         count: problem.images,
     };
     let activation = Activation::new(&call.attrs);
-    run_each(launcher, &product, [*w, *x], at.bias, at.y, activation, call.precision)
+    let job = EachJob::new(launcher, product, [*w, *x], at.bias, at.y, activation, call.precision);
+    job.map_or(Ok(false), |job| job.run_half())
 }
 
 /// The maps of both sides; `None` where the driver makes none.

@@ -1,15 +1,11 @@
 //! The launches of a plan.
 
-use super::super::super::Precision;
-use super::super::super::activation::Activation;
 use super::super::super::tile::Card;
 use super::super::cuda::Job;
-use super::super::split::Pointers;
-use super::super::{BatchAxis, Product};
 use super::{Operand, Plan, ROWS, SHARED, Setting, mma, plan};
 use crate::driver::{DevicePtr, Halves, TensorMap};
 use crate::kernels::{Arg, Launcher, float_arg, grid_x};
-use crate::tensor::{DeviceBuffer, DeviceView};
+use crate::tensor::DeviceBuffer;
 use crate::{DType, Error, Result};
 
 /// Enqueues the product; `false` where this route does not take it, or the device lacks the memory or its driver the
@@ -31,44 +27,6 @@ pub fn run(job: &Job) -> Result<bool> {
         Err(Error::OutOfMemory(_) | Error::MemoryLimit(_)) => Ok(false),
         done => done,
     }
-}
-
-/// A matrix of `rows` by `terms` times each of `count` matrices of `terms` by `columns`.
-pub struct EachBy {
-    pub rows: usize,
-    pub terms: usize,
-    pub columns: usize,
-    pub count: usize,
-}
-
-/// Enqueues act(a * b + bias) for each b, the bias having an element for each row; `false` as `run`.
-pub fn run_each(
-    launcher: &Launcher,
-    sizes: &EachBy,
-    views: [DeviceView; 2],
-    bias: DevicePtr,
-    d: DevicePtr,
-    activation: Activation,
-    precision: Precision,
-) -> Result<bool> {
-    let EachBy { rows: m, terms: k, columns: n, count } = *sizes;
-    let axis = BatchAxis { size: count, a: 0, b: k * n, c: 0 };
-    let product = Product {
-        dims: [count, m, n].into(),
-        m,
-        n,
-        k,
-        transposed_a: false,
-        transposed_b: false,
-        pitch_a: k,
-        pitch_b: n,
-        c: None,
-        bias: (usize::from(bias != DevicePtr::NULL), 0),
-        batch: if count == 1 { Vec::new() } else { vec![axis] },
-    };
-    let at = Pointers { a: views[0].ptr, b: views[1].ptr, c: DevicePtr::NULL, bias, d };
-    let types = (views[0].dtype, views[0].dtype);
-    run(&Job { launcher, product, at, views, types, alpha: 1.0, beta: 0.0, activation, precision })
 }
 
 fn launch(plan: &Plan, job: &Job) -> Result<bool> {

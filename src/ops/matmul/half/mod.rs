@@ -4,7 +4,7 @@
 mod launch;
 mod mma;
 
-pub use self::launch::{EachBy, run, run_each};
+pub use self::launch::run;
 
 use super::super::Precision;
 use super::super::tile::Card;
