@@ -514,3 +514,48 @@ fn what_is_no_attention_stays() {
     assert_eq!(names.last(), Some(&"attention"));
     assert_eq!(names.iter().filter(|name| **name == "transpose").count(), 3);
 }
+
+/// A learnable affine, as its writer spells it, between two convolutions.
+fn between(pads: &[i64], group: i64) -> Net {
+    let window = if pads.iter().all(|&pad| pad == 0) { 1 } else { 3 };
+    net(&[1, 4, 5, 5])
+        .constant("w", some(&[4, 4, 1, 1], 1))
+        .constant("scale", floats(&[1], &[1.25]))
+        .constant("shift", floats(&[1], &[-0.75]))
+        .constant("next", some(&[4, 4 / group as usize, window, window], 2))
+        .constant("bias", some(&[4], 3))
+        .node("Conv", &["x", "w"], &["a"])
+        .node("HardSwish", &["a"], &["h"])
+        .node("Mul", &["scale", "h"], &["m"])
+        .node("Add", &["m", "shift"], &["s"])
+        .node_with(
+            "Conv",
+            &["s", "next", "bias"],
+            &["y"],
+            &[("pads", Attribute::Ints(pads.to_vec())), ("group", Attribute::Int(group))],
+        )
+}
+
+#[test]
+fn scales_and_shifts_before_a_convolution_go_into_its_weights() {
+    for group in [1, 4] {
+        let unpadded = || between(&[0; 4], group);
+        check(unpadded, &[some(&[1, 4, 5, 5], 0)], &["conv2d", "conv2d"]);
+        // Padding is not shifted.
+        let padded = || between(&[1; 4], group);
+        check(padded, &[some(&[1, 4, 5, 5], 0)], &["conv2d", "evaluate", "conv2d"]);
+    }
+    let scaled = || {
+        net(&[1, 2, 4, 4])
+            .constant("w", some(&[3, 2, 3, 3], 1))
+            .constant("scale", number(0.5))
+            .node("Relu", &["x"], &["r"])
+            .node("Div", &["r", "scale"], &["s"])
+            .node_with("Conv", &["s", "w"], &["y"], &[("auto_pad", Attribute::String("SAME_UPPER".into()))])
+    };
+    check(scaled, &[some(&[1, 2, 4, 4], 0)], &["relu", "conv2d"]);
+    check(scaled, &[wild(&[1, 2, 4, 4], 4)], &["relu", "conv2d"]);
+    // What somebody else reads stays.
+    let session = between(&[0; 4], 1).outputs(&["y", "s"]).session();
+    assert_eq!(steps(&session, &[some(&[1, 4, 5, 5], 0)]), ["conv2d", "evaluate", "conv2d"]);
+}

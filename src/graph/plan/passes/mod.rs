@@ -5,6 +5,7 @@ mod activation;
 mod affine;
 mod attention;
 mod elementwise;
+mod forward;
 mod identity;
 mod norm;
 mod residual;
@@ -24,6 +25,7 @@ pub(super) fn run(builder: &mut Builder, steps: Vec<Step>, live: &[usize]) -> Re
     unread(&mut list);
     identity::run(&mut list);
     affine::run(builder, &mut list)?;
+    forward::run(builder, &mut list)?;
     norm::run(&mut list)?;
     attention::run(&mut list)?;
     residual::run(&mut list)?;
