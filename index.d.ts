@@ -1196,6 +1196,8 @@ export function attention<A extends Operand, B extends Operand, C extends Operan
     present?: boolean;
     /** What else is the last result, for each query and key: the products, the same within softcap, with the mask, or the weights that multiply v. Default 'none'. */
     scores?: 'none' | 'products' | 'capped' | 'masked' | 'weights';
+    /** What -Infinity in a mask of numbers does: hide, it stands for whatever was there, and a query that sees no key gives 0; add, it is a summand like others, and such a query gives NaN, as a softmax that is written out does; guarded, the same with weights of 0 in place of NaN. Default 'hide'. */
+    masking?: 'hide' | 'add' | 'guarded';
   } & { present?: undefined; scores?: undefined }): Promise<Result<A | B | C>>;
 /** softmax(scale * q k^T + mask) v for q [batch, heads, queries, size], k [batch, key heads, keys, size] and v [batch, key heads, keys, value size], or [batch, queries or keys, heads * size]; several heads of q may share one of k and v. mask broadcasts to [batch, heads, queries, keys]: numbers that are added, or where it is bool, whether a query sees a key; keys beyond its last axis are not seen, nor are those from nonpadKvSeqlen [batch] on. pastKey and pastValue come before k and v. A query that sees no key gives 0 (ONNX Attention, with softcap before the mask). */
 export function attention<A extends Operand, B extends Operand, C extends Operand>(q: A, k: B, v: C, options: CallOptions & {
@@ -1221,6 +1223,8 @@ export function attention<A extends Operand, B extends Operand, C extends Operan
     present?: boolean;
     /** What else is the last result, for each query and key: the products, the same within softcap, with the mask, or the weights that multiply v. Default 'none'. */
     scores?: 'none' | 'products' | 'capped' | 'masked' | 'weights';
+    /** What -Infinity in a mask of numbers does: hide, it stands for whatever was there, and a query that sees no key gives 0; add, it is a summand like others, and such a query gives NaN, as a softmax that is written out does; guarded, the same with weights of 0 in place of NaN. Default 'hide'. */
+    masking?: 'hide' | 'add' | 'guarded';
   }): Promise<Result<A | B | C>[]>;
 
 /** Pairs (a, b) within the heads of x [batch, heads, places, size] or [batch, places, heads * size] rotated to (cos a - sin b, sin a + cos b); cos and sin are [batch, places, rotated / 2], or [rows, rotated / 2] with the row of each place in positionIds [batch, places] (ONNX RotaryEmbedding). */

@@ -2,7 +2,8 @@
 // Parts of attention. Arithmetic in the array's own type, in float for 16 bits.
 //   attention_<dtype>_weights(scores, mask, lengths, kept, softcap, Scores)
 //       rows of `scores` [batch, heads, queries, keys], products of queries and keys, become weights in place: within
-//       softcap where it is above 0, masked, softmax; zeros where no key is seen. `kept` takes what they are at a stage.
+//       softcap where it is above 0, masked, softmax; zeros where no key is seen, unless masking says otherwise. `kept` takes
+//       what they are at a stage.
 //       a block of 256 threads a row
 //   rotaryEmbedding_<dtype>(x, cos, sin, positions, y, n, heads, places, size, pairs, rows, flags)
 //       flags: 1 x is [batch, heads, places, size] instead of [batch, places, heads, size], 2 pairs are neighbours,
@@ -18,7 +19,8 @@ struct Scores {
     // Elements of the mask from one batch, head and query to the next, and how many keys it has.
     u64 mask_batch, mask_head, mask_query, mask_keys;
     // mask: 0 none, 1 bool, 2 float, 3 double. kept: 1 products, 2 within softcap, 3 masked, 4 weights.
-    u32 mask, kept, causal, ragged, wide, unused;
+    // masking: -Infinity in the mask 0 hides, 1 is added, 2 is added and weights that are NaN are 0.
+    u32 mask, kept, causal, ragged, wide, masking;
 };
 
 template <class T> WW_DEVICE T block_all(T value, bool largest, T* shared) {
@@ -56,7 +58,7 @@ template <class T> WW_DEVICE T masked(T x, const void* mask, u64 at, u64 key, co
     if (key >= s.mask_keys) return -WwLimits<T>::infinity();
     if (s.mask == 1) return ((const unsigned char*)mask)[at + key] ? x : -WwLimits<T>::infinity();
     const T term = s.mask == 2 ? T(((const float*)mask)[at + key]) : T(((const double*)mask)[at + key]);
-    return term == -WwLimits<T>::infinity() ? term : x + term;
+    return s.masking == 0 && term == -WwLimits<T>::infinity() ? term : x + term;
 }
 
 template <class T>
@@ -80,7 +82,7 @@ WW_DEVICE void weights(T* scores, const void* mask, const void* lengths, T* kept
         most = ww_max(most, value);
     }
     most = block_all(most, true, shared);
-    const bool none = most == -WwLimits<T>::infinity();
+    const bool none = s.masking == 0 && most == -WwLimits<T>::infinity();
     T sum = T(0);
 #pragma unroll 1
     for (u64 key = threadIdx.x; key < s.keys; key += 256) {
@@ -89,9 +91,10 @@ WW_DEVICE void weights(T* scores, const void* mask, const void* lengths, T* kept
         sum += value;
     }
     sum = block_all(sum, false, shared);
+    const bool zero = none || s.masking == 2 && sum != sum;
 #pragma unroll 1
     for (u64 key = threadIdx.x; key < s.keys; key += 256) {
-        const T value = none ? T(0) : x[key] / sum;
+        const T value = zero ? T(0) : x[key] / sum;
         x[key] = value;
         if (s.kept == 4) out[key] = value;
     }

@@ -47,6 +47,11 @@ const attentions = [
   attend('a causal mask and lengths', { l: 5 }, { causal: true }, { mask: added([5, 5]), lens: [4, 5] }),
   attend('all keys hidden', {}, { scores: 'weights' }, { mask: { dims: [4, 5], fill: 0, type: 'bool' } }),
   attend('all keys of a query hidden', {}, {}, { mask: { dims: [4, 5], fill: { fill: 'zeros', at: { 5: -Infinity, 6: -Infinity, 7: -Infinity, 8: -Infinity, 9: -Infinity } } } }),
+  ...['hide', 'add', 'guarded'].flatMap((masking) => [
+    attend(`a hidden query, masking: ${masking}`, {}, { masking, scores: 'weights' }, { mask: { dims: [4, 5], fill: { fill: 'zeros', at: { 5: -Infinity, 6: -Infinity, 7: -Infinity, 8: -Infinity, 9: -Infinity, 12: -Infinity } } } }),
+    attend(`hidden truths, masking: ${masking}`, { l: 1 }, { masking }, { mask: { dims: [1, 5], fill: 0, type: 'bool' } }),
+    attend(`not finite, masking: ${masking}`, {}, { masking }, { fill: { fill: 'normal', at: { 7: NaN, 31: Infinity, 40: -Infinity } }, mask: { dims: [4, 5], fill: { fill: 'zeros', at: { 1: -Infinity, 7: -Infinity } } } }),
+  ]),
   ...['products', 'capped', 'masked', 'weights'].map((scores) =>
     attend(`scores: ${scores}`, { past: 2 }, { scores, softcap: 2, causal: true, present: scores === 'masked' }, { mask: added([4, 7]) })),
   attend('no queries', { l: 0 }),

@@ -33,13 +33,15 @@ function maskOf(mask) {
 }
 
 export function attention(inputs, options = {}) {
-  const { mask, pastKey, pastValue, nonpadKvSeqlen, causal, softcap = 0, qNumHeads, kvNumHeads, present, scores = 'none' } = options;
+  const { mask, pastKey, pastValue, nonpadKvSeqlen, causal, softcap = 0, qNumHeads, kvNumHeads, present, scores = 'none', masking = 'hide' } = options;
   const q = headsOf(inputs[0], qNumHeads);
   const [newKeys, newValues] = [headsOf(inputs[1], kvNumHeads), headsOf(inputs[2], kvNumHeads)];
   const [k, v] = [joined(pastKey, newKeys), joined(pastValue, newValues)];
   const past = k.places - newKeys.places;
   const scale = options.scale ?? 1 / Math.sqrt(q.size);
   const bias = maskOf(mask);
+  // Numbers may be summands throughout; truths hide.
+  const adds = masking !== 'hide' && mask?.dtype !== 'bool' && mask?.dtype !== 'uint8';
   const flat = inputs[0].dims.length === 3;
   const make = (dims) => ({ data: new Float64Array(sizeOf(dims)), bound: new Float64Array(sizeOf(dims)), dims, length: q.size + k.places });
   const y = make(flat ? [q.batch, q.places, q.heads * v.size] : [q.batch, q.heads, q.places, v.size]);
@@ -60,7 +62,7 @@ export function attention(inputs, options = {}) {
           const capped = softcap > 0 ? softcap * Math.tanh(sum / softcap) : sum;
           const hidden = j >= length || (causal && j > i + before);
           const term = hidden ? -Infinity : bias(b, h, i, j);
-          const masked = term === -Infinity ? term : capped + term;
+          const masked = term === -Infinity && (hidden || !adds) ? term : capped + term;
           return { products: sum, capped, masked, size: size + Math.abs(capped) + (Number.isFinite(term) ? Math.abs(term) : 0) };
         });
         const most = row.reduce((m, { masked }) => Math.max(m, masked), -Infinity);
@@ -68,8 +70,10 @@ export function attention(inputs, options = {}) {
         // Errors of all products move the sum of a row.
         const largest = row.reduce((m, { size, masked }) => (masked === -Infinity ? m : Math.max(m, size)), 0);
         row.forEach((cell, j) => {
-          cell.weights = most === -Infinity ? 0 : Math.exp(cell.masked - most) / total;
-          cell.slack = cell.weights * (1 + 2 * largest + (cell.masked === -Infinity ? 0 : Math.abs(cell.masked - most)));
+          const weight = Math.exp(cell.masked - most) / total;
+          const none = masking === 'hide' ? most === -Infinity : masking === 'guarded' && Number.isNaN(weight);
+          cell.weights = none ? 0 : weight;
+          cell.slack = none ? 0 : cell.weights * (1 + 2 * largest + (cell.masked === -Infinity ? 0 : Math.abs(cell.masked - most)));
           const at = ((b * q.heads + h) * q.places + i) * k.places + j;
           if (scores === 'none') return;
           kept.data[at] = cell[scores];

@@ -331,3 +331,231 @@ fn a_sum_with_a_product_is_part_of_it() {
         |(name, value): &(String, Raw)| name == "beta" && matches!(value, Raw::Number(it) if *it == 1.0);
     assert!(stage.steps[0].options.iter().any(beta));
 }
+
+/// How an attention is written: with which transpositions, scale and mask.
+#[derive(Clone, Copy)]
+struct Written {
+    /// Whether operands and result have heads side by side.
+    flat: bool,
+    /// Whether keys are turned by a transposition of their own, under three dims.
+    apart: bool,
+    /// "after", "root" on both, "query", "key" before it is turned.
+    scale: &'static str,
+    /// "", "add", "where", "where not".
+    mask: &'static str,
+    guarded: bool,
+}
+
+const WRITTEN: Written = Written { flat: true, apart: false, scale: "after", mask: "add", guarded: false };
+
+/// Attention of 2 batches, 3 heads, 4 queries, 5 keys, size 2 (values 6).
+fn attention(written: Written) -> Net {
+    let Written { flat, apart, scale, mask, guarded } = written;
+    let [q, k, v] = [[4, 2], [5, 2], [5, 6]].map(|[places, size]| match flat {
+        true => vec![2, places, 3 * size],
+        false => vec![2, 3, places, size],
+    });
+    let perm = |net: Net, from: &str, to: &str, perm: &[i64]| {
+        net.node_with("Transpose", &[from], &[to], &[("perm", Attribute::Ints(perm.to_vec()))])
+    };
+    let mut net = net(&q)
+        .input("k", DType::F32, &k)
+        .input("v", DType::F32, &v)
+        .input("mask", if mask.starts_with("where") { DType::Bool } else { DType::F32 }, &[2, 1, 1, 5])
+        .constant("root", number(0.8))
+        .constant("divisor", floats(&[1], &[1.5625]))
+        .constant("zero", number(0.0))
+        .constant("hidden", number(f32::NEG_INFINITY))
+        .constant("q dims", longs(&[4], &[2, 4, 3, 2]))
+        .constant("k dims", longs(&[4], &[2, 5, 3, 2]))
+        .constant("v dims", longs(&[4], &[2, 5, 3, 6]))
+        .constant("k rows", longs(&[3], &[6, 5, 2]))
+        .constant("k columns", longs(&[4], &[2, 3, 2, 5]))
+        .constant("y dims", longs(&[3], &[2, 4, 18]));
+    if scale == "key" {
+        net = net.node("Mul", &["k", "root"], &["k'"]);
+    } else {
+        net = net.node("Identity", &["k"], &["k'"]);
+    }
+    if flat {
+        net = net.node("Reshape", &["x", "q dims"], &["q4"]).node("Reshape", &["v", "v dims"], &["v4"]);
+        net = perm(perm(net, "q4", "qh", &[0, 2, 1, 3]), "v4", "vh", &[0, 2, 1, 3]);
+        net = net.node("Reshape", &["k'", "k dims"], &["k4"]);
+        net = match apart {
+            true => perm(net, "k4", "kh", &[0, 2, 1, 3]),
+            false => perm(net, "k4", "kt", &[0, 2, 3, 1]),
+        };
+    } else {
+        net = net.node("Identity", &["x"], &["qh"]).node("Identity", &["v"], &["vh"]);
+        net = net.node("Identity", &["k'"], &["kh"]);
+    }
+    if apart || !flat {
+        net = net.node("Reshape", &["kh", "k rows"], &["k3"]);
+        net = perm(net, "k3", "k3t", &[0, 2, 1]).node("Reshape", &["k3t", "k columns"], &["kt"]);
+    }
+    net = match scale {
+        "root" => net.node("Mul", &["qh", "root"], &["qs"]).node("Mul", &["root", "kt"], &["ks"]),
+        "query" => net.node("Div", &["qh", "divisor"], &["qs"]).node("Identity", &["kt"], &["ks"]),
+        _ => net.node("Identity", &["qh"], &["qs"]).node("Identity", &["kt"], &["ks"]),
+    };
+    net = net.node("MatMul", &["qs", "ks"], &["products"]);
+    net = match scale {
+        "after" => net.node("Div", &["products", "divisor"], &["scaled"]),
+        _ => net.node("Identity", &["products"], &["scaled"]),
+    };
+    net = match mask {
+        "add" => net.node("Add", &["mask", "scaled"], &["masked"]),
+        "where" => net.node("Where", &["mask", "scaled", "hidden"], &["masked"]),
+        "where not" => net.node("Where", &["mask", "hidden", "scaled"], &["masked"]),
+        _ => net.node("Identity", &["scaled"], &["masked"]),
+    };
+    net = net.node_with("Softmax", &["masked"], &["weights"], &[("axis", Attribute::Int(-1))]);
+    if guarded {
+        net = net.node("IsNaN", &["weights"], &["none"]).node("Where", &["none", "zero", "weights"], &["w"]);
+    } else {
+        net = net.node("Identity", &["weights"], &["w"]);
+    }
+    net = net.node("MatMul", &["w", "vh"], &["yh"]);
+    match flat {
+        true => perm(net, "yh", "y4", &[0, 2, 1, 3]).node("Reshape", &["y4", "y dims"], &["y"]),
+        false => net.node("Identity", &["yh"], &["y"]),
+    }
+}
+
+/// Operands, some with NaN and infinities; the mask hides some keys of one batch and all of the other.
+fn attended(written: Written, wild: bool) -> Vec<Tensor> {
+    let dims = |places: usize, size: usize| match written.flat {
+        true => vec![2, places, 3 * size],
+        false => vec![2, 3, places, size],
+    };
+    let mut all = vec![some(&dims(4, 2), 0), some(&dims(5, 2), 1), some(&dims(5, 6), 2)];
+    if wild {
+        all[0] = self::wild(&dims(4, 2), 4);
+        let mut keys: Vec<f32> = numbers(&all[1]).unwrap().iter().map(|&it| it as f32).collect();
+        (keys[8], keys[13]) = (f32::NAN, f32::INFINITY);
+        all[1] = floats(&dims(5, 2), &keys);
+    }
+    let hidden = f32::NEG_INFINITY;
+    all.push(match written.mask.starts_with("where") {
+        true => Tensor::from_slice(DType::Bool, [2, 1, 1, 5], &[1u8, 0, 1, 1, 0, 1, 1, 1, 1, 1]).unwrap(),
+        false if wild => {
+            floats(&[2, 1, 1, 5], &[0.0, hidden, 0.0, -3.4e38, 1.0, hidden, hidden, hidden, hidden, hidden])
+        }
+        false => floats(&[2, 1, 1, 5], &[0.0, hidden, 0.5, -3.4e38, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]),
+    });
+    all
+}
+
+#[test]
+fn spelled_out_attention_is_one_call() {
+    for flat in [true, false] {
+        for apart in [true, false] {
+            for scale in ["after", "root", "query", "key"] {
+                for guarded in [false, true] {
+                    for mask in ["", "add", "where"] {
+                        let written = Written { flat, apart, scale, mask, guarded };
+                        for wild in [false, true] {
+                            check(|| attention(written), &attended(written, wild), &["attention"]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let written = Written { mask: "where not", ..WRITTEN };
+    check(|| attention(written), &attended(written, true), &["not", "attention"]);
+}
+
+#[test]
+fn masks_hide_whole_queries_as_the_model_writes_it() {
+    for (mask, guarded, wanted) in [("add", false, f64::NAN), ("add", true, 0.0), ("where", false, f64::NAN)]
+    {
+        let written = Written { mask, guarded, ..WRITTEN };
+        let mut feeds = attended(written, false);
+        feeds[3] = match mask {
+            "add" => floats(&[2, 1, 1, 5], &[f32::NEG_INFINITY; 10]),
+            _ => Tensor::from_slice(DType::Bool, [2, 1, 1, 5], &[0u8; 10]).unwrap(),
+        };
+        check(|| attention(written), &feeds, &["attention"]);
+        let session = attention(written).outputs(&["y"]).session();
+        let (_, values) = told(&run(&session, &feeds).unwrap()[0]);
+        assert!(
+            values
+                .iter()
+                .all(|value| value.to_bits() == wanted.to_bits() || value.is_nan() && wanted.is_nan())
+        );
+    }
+}
+
+#[test]
+fn what_is_no_attention_stays() {
+    let has = |net: Net, feeds: &[Tensor]| steps(&net.session(), feeds).contains(&"attention");
+    let feeds = attended(WRITTEN, false);
+    assert!(has(attention(WRITTEN).outputs(&["y"]), &feeds));
+    // Weights that somebody else reads.
+    assert!(!has(attention(WRITTEN).outputs(&["y", "weights"]), &feeds));
+    // A mask of one column is spread over keys, which the call does not do.
+    let net = || {
+        let mut net = attention(Written { flat: false, ..WRITTEN });
+        let mask = net.id("mask");
+        net.graph.values[mask.index()].declared = Some(Declared { dtype: DType::F32, dims: None });
+        net
+    };
+    let mut feeds = attended(Written { flat: false, ..WRITTEN }, false);
+    feeds[3] = some(&[4, 1], 9);
+    assert!(!has(net().outputs(&["y"]), &feeds));
+    let spread = net;
+    let (fused, plain) = (spread().outputs(&["y"]).session(), spread().all_outputs("y").session());
+    assert_eq!(told(&run(&fused, &feeds).unwrap()[0]), told(&run(&plain, &feeds).unwrap()[0]));
+    // Without the transposition of the result heads are not put side by side.
+    let written = Written { mask: "", apart: true, ..WRITTEN };
+    let stays = attention(written).outputs(&["yh"]);
+    let names = steps(&stays.session(), &attended(written, false));
+    assert_eq!(names.last(), Some(&"attention"));
+    assert_eq!(names.iter().filter(|name| **name == "transpose").count(), 3);
+}
+
+/// A learnable affine, as its writer spells it, between two convolutions.
+fn between(pads: &[i64], group: i64) -> Net {
+    let window = if pads.iter().all(|&pad| pad == 0) { 1 } else { 3 };
+    net(&[1, 4, 5, 5])
+        .constant("w", some(&[4, 4, 1, 1], 1))
+        .constant("scale", floats(&[1], &[1.25]))
+        .constant("shift", floats(&[1], &[-0.75]))
+        .constant("next", some(&[4, 4 / group as usize, window, window], 2))
+        .constant("bias", some(&[4], 3))
+        .node("Conv", &["x", "w"], &["a"])
+        .node("HardSwish", &["a"], &["h"])
+        .node("Mul", &["scale", "h"], &["m"])
+        .node("Add", &["m", "shift"], &["s"])
+        .node_with(
+            "Conv",
+            &["s", "next", "bias"],
+            &["y"],
+            &[("pads", Attribute::Ints(pads.to_vec())), ("group", Attribute::Int(group))],
+        )
+}
+
+#[test]
+fn scales_and_shifts_before_a_convolution_go_into_its_weights() {
+    for group in [1, 4] {
+        let unpadded = || between(&[0; 4], group);
+        check(unpadded, &[some(&[1, 4, 5, 5], 0)], &["conv2d", "conv2d"]);
+        // Padding is not shifted.
+        let padded = || between(&[1; 4], group);
+        check(padded, &[some(&[1, 4, 5, 5], 0)], &["conv2d", "evaluate", "conv2d"]);
+    }
+    let scaled = || {
+        net(&[1, 2, 4, 4])
+            .constant("w", some(&[3, 2, 3, 3], 1))
+            .constant("scale", number(0.5))
+            .node("Relu", &["x"], &["r"])
+            .node("Div", &["r", "scale"], &["s"])
+            .node_with("Conv", &["s", "w"], &["y"], &[("auto_pad", Attribute::String("SAME_UPPER".into()))])
+    };
+    check(scaled, &[some(&[1, 2, 4, 4], 0)], &["relu", "conv2d"]);
+    check(scaled, &[wild(&[1, 2, 4, 4], 4)], &["relu", "conv2d"]);
+    // What somebody else reads stays.
+    let session = between(&[0; 4], 1).outputs(&["y", "s"]).session();
+    assert_eq!(steps(&session, &[some(&[1, 4, 5, 5], 0)]), ["conv2d", "evaluate", "conv2d"]);
+}

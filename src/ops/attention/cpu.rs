@@ -3,6 +3,7 @@
 use super::super::Call;
 use super::super::indices::Indices;
 use super::super::operands::{host_operand, host_optional};
+use super::problem::{GUARDED, HIDE};
 use super::{Problem, at};
 use crate::cpu::math::{fold_max, max, sum_f64};
 use crate::cpu::{Math, Matrix, MatrixMut, install, matmul};
@@ -232,12 +233,16 @@ impl<T: Math> Work<'_, T> {
         row[seen..].fill(-T::INFINITY);
         keep(3, row);
         let most = fold_max(row, max);
-        if most == -T::INFINITY {
+        if most == -T::INFINITY && self.problem.masking == HIDE {
             row.fill(T::ZERO);
         } else {
             row.iter_mut().for_each(|x| *x = (*x - most).exp());
             let factor = 1.0 / sum_f64(row, T::to_f64);
             row.iter_mut().for_each(|x| *x = T::from_f64(x.to_f64() * factor));
+            if factor.is_nan() && self.problem.masking == GUARDED {
+                // A NaN among the weights is in their sum.
+                row.fill(T::ZERO);
+            }
         }
         keep(4, row);
     }
@@ -253,18 +258,19 @@ impl<T: Math> Work<'_, T> {
                 let pairs = inside.iter_mut().zip(&values[at..]);
                 pairs.filter(|(_, seen)| **seen == 0).for_each(|(x, _)| *x = -T::INFINITY);
             }
-            MaskOf::Same(values) => add(inside, values[at..].iter().copied()),
+            MaskOf::Same(values) => self.add(inside, values[at..].iter().copied()),
             MaskOf::Single(values) => {
-                add(inside, values[at..].iter().map(|&value| T::from_f64(f64::from(value))))
+                self.add(inside, values[at..].iter().map(|&value| T::from_f64(f64::from(value))))
             }
-            MaskOf::Double(values) => add(inside, values[at..].iter().map(|&value| T::from_f64(value))),
+            MaskOf::Double(values) => self.add(inside, values[at..].iter().map(|&value| T::from_f64(value))),
         }
     }
-}
 
-/// Adds numbers; -Infinity hides whatever was there.
-fn add<T: Math>(row: &mut [T], mask: impl Iterator<Item = T>) {
-    for (x, term) in row.iter_mut().zip(mask) {
-        *x = if term == -T::INFINITY { term } else { *x + term };
+    /// Adds numbers; -Infinity may hide whatever was there.
+    fn add(&self, row: &mut [T], mask: impl Iterator<Item = T>) {
+        let hides = self.problem.masking == HIDE;
+        for (x, term) in row.iter_mut().zip(mask) {
+            *x = if hides && term == -T::INFINITY { term } else { *x + term };
+        }
     }
 }

@@ -189,7 +189,7 @@ impl Work<'_> {
             u32::from(causal),
             u32::from(ragged),
             u32::from(wide),
-            0,
+            self.problem.masking as u32,
         ]);
         let arguments = [
             Arg::Ptr(scores.ptr),

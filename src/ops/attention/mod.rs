@@ -5,7 +5,7 @@ mod cuda;
 mod problem;
 
 use self::cpu::run as on_cpu;
-use self::problem::{Problem, SCORES};
+use self::problem::{MASKING, Problem, SCORES};
 use super::spec::*;
 use super::{Attrs, FLOATS};
 use crate::{DType, Result, for_float};
@@ -63,6 +63,13 @@ pub const OPS: &[OpSpec] = &[OpSpec {
             Kind::Choice(SCORES),
             "What else is the last result, for each query and key: the products, the same within softcap, with the mask, or \
              the weights that multiply v.",
+        ),
+        attribute(
+            "masking",
+            Kind::Choice(MASKING),
+            "What -Infinity in a mask of numbers does: hide, it stands for whatever was there, and a query that sees no key \
+             gives 0; add, it is a summand like others, and such a query gives NaN, as a softmax that is written out does; \
+             guarded, the same with weights of 0 in place of NaN.",
         ),
     ],
     dtypes: FLOATS,

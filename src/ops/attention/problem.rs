@@ -8,6 +8,12 @@ use crate::{Result, invalid, mismatch};
 /// What may come as the last result, in the order in which it is made.
 pub const SCORES: &[&str] = &["none", "products", "capped", "masked", "weights"];
 
+/// What -Infinity in the mask does, in the order of the kernel's codes.
+pub const MASKING: &[&str] = &["hide", "add", "guarded"];
+/// The first and the last of them.
+pub const HIDE: usize = 0;
+pub const GUARDED: usize = 2;
+
 #[derive(Debug)]
 pub struct Problem {
     pub batch: usize,
@@ -30,6 +36,8 @@ pub struct Problem {
     pub present: bool,
     /// Position in the list of scores, 0 for none.
     pub scores: usize,
+    /// Position in the list of what masks do.
+    pub masking: usize,
 }
 
 /// Elements of the mask from one batch, head and query to the next, and its columns.
@@ -94,6 +102,7 @@ impl Problem {
             softcap: attrs.float("softcap"),
             present: attrs.bool("present"),
             scores: SCORES.iter().position(|&word| word == attrs.choice("scores")).unwrap_or(0),
+            masking: MASKING.iter().position(|&word| word == attrs.choice("masking")).unwrap_or(HIDE),
         })
     }
 

@@ -146,7 +146,7 @@ fn cast(builder: &mut Builder, x: &Operand, to: crate::DType) -> Result<Operand>
 }
 
 /// The elements of a constant that is the same in every plan.
-fn lasting(operand: &Operand) -> Option<&Tensor> {
+pub fn lasting(operand: &Operand) -> Option<&Tensor> {
     match operand.source() {
         Source::Constant { tensor, lasting: true } => Some(tensor),
         _ => None,

@@ -3,7 +3,9 @@
 
 mod activation;
 mod affine;
+mod attention;
 mod elementwise;
+mod forward;
 mod identity;
 mod norm;
 mod residual;
@@ -23,7 +25,9 @@ pub(super) fn run(builder: &mut Builder, steps: Vec<Step>, live: &[usize]) -> Re
     unread(&mut list);
     identity::run(&mut list);
     affine::run(builder, &mut list)?;
+    forward::run(builder, &mut list)?;
     norm::run(&mut list)?;
+    attention::run(&mut list)?;
     residual::run(&mut list)?;
     activation::run(&mut list)?;
     elementwise::run(&mut list)?;
@@ -123,8 +127,7 @@ impl List {
         let call = Call::new(name, metas, &options)?;
         let mut result = None;
         for &index in taken {
-            let step = self.take(index);
-            result = if index == last { step } else { result };
+            result = self.take(index).filter(|_| index == last).or(result);
         }
         if let Some(step) = result {
             self.put(last, Step { name, work: Work::Call(Box::new(call)), options, inputs, ..step });
