@@ -249,6 +249,23 @@ export interface OperandRow {
   dtypes: Array<string>
 }
 
+/** A row of the table of ONNX operators. */
+export interface OperatorRow {
+  /** Name in ONNX. */
+  name: string
+  /** Operator set; empty for ONNX's own. */
+  domain: string
+  /** The oldest version of the set in which it is read. */
+  since: number
+  /** The op that it becomes above all. */
+  op?: string
+  /** What runs on the host alone: nothing if absent, everything if empty. */
+  host?: string
+}
+
+/** The ONNX operators that sessions know. */
+export declare function operatorTable(): Array<OperatorRow>
+
 /** One op of the op table. */
 export interface OpRow {
   /** JavaScript name. */

@@ -582,6 +582,7 @@ module.exports.errorTable = nativeBinding.errorTable
 module.exports.gpuStatus = nativeBinding.gpuStatus
 module.exports.kernelTable = nativeBinding.kernelTable
 module.exports.memoryStats = nativeBinding.memoryStats
+module.exports.operatorTable = nativeBinding.operatorTable
 module.exports.opTable = nativeBinding.opTable
 module.exports.resolveDevice = nativeBinding.resolveDevice
 module.exports.setMemoryLimit = nativeBinding.setMemoryLimit

@@ -47,6 +47,21 @@ test('docs/ops.md lists exactly the ops, their options and types', () => {
   }
 });
 
+test('docs/model-support.md lists exactly the operators, with versions, calls and places', () => {
+  const rows = [...read('docs/model-support.md').matchAll(/^\| `([\w.]+)` \| (\d+) \| (?:\[(\w+)\]\(.*?\))? \| (.*?) \| (.*?) \|$/gm)];
+  const types = new Map(internal.opTable().map((op) => [op.name, op.dtypes.join(', ')]));
+  const written = rows.map(([, name, since, op, dtypes, place]) => ({ name, since: Number(since), op, dtypes, place }));
+    const table = internal.operatorTable().sort((a, b) => (a.name < b.name ? -1 : 1));
+  const wanted = table.map(({ name, domain, since, op, host }) => ({
+    name: domain ? `${domain}.${name}` : name,
+    since,
+    op,
+    dtypes: op ? types.get(op) : '',
+    place: host === undefined ? (op ? 'GPU' : 'plan') : host === '' ? 'host' : `GPU; host ${host}`,
+  }));
+  assert.deepEqual(written, wanted);
+});
+
 test('commands of the README exist', () => {
   const commands = [...read('README.md').matchAll(/\bnpm (?:run )?([a-z][\w:-]*)/g)].map((match) => match[1]);
   const own = new Set(['install', 'i', 'ci', 'pack', 'init', 'package', 'packages', 'version', 'publish']);

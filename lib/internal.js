@@ -6,6 +6,7 @@ const { TABLE, timeOnDevice } = require('./ops.js');
 
 module.exports = {
   opTable: () => TABLE,
+  operatorTable: native.operatorTable,
   errorTable: native.errorTable,
   dtypeTable: native.dtypeTable,
   kernelTable: native.kernelTable,

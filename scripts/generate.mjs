@@ -1,4 +1,4 @@
-// Writes what derives from the native tables: index.mjs, index.d.ts, docs/ops.md and docs/errors.md.
+// Writes what derives from the native tables: index.mjs, index.d.ts, docs/ops.md, docs/model-support.md and docs/errors.md.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const require = createRequire(import.meta.url);
-const { opTable, errorTable } = require('../lib/internal.js');
+const { opTable, operatorTable, errorTable } = require('../lib/internal.js');
 const api = require('../index.js');
 
 /** @typedef {import('../native.js').OpRow} OpRow */
@@ -119,6 +119,30 @@ function opSection(row) {
   return `${lines.join('\n')}\n`;
 }
 
+/** Operators of ONNX that sessions know, by name. */
+const sortedOperators = () => operatorTable().sort((/** @type {any} */ a, /** @type {any} */ b) => (a.name < b.name ? -1 : 1));
+
+/** The page of them. */
+function modelSupportPage() {
+  const types = new Map(opTable().map((/** @type {OpRow} */ row) => [row.name, row.dtypes.join(', ')]));
+  const rows = sortedOperators().map(({ name, domain, since, op, host }) => {
+    const place = host === undefined ? (op ? 'GPU' : 'plan') : host === '' ? 'host' : `GPU; host ${host}`;
+    return `| \`${domain ? `${domain}.` : ''}${name}\` | ${since} | ${op ? `[${op}](ops.md#${op.toLowerCase()})` : ''} | ${op ? types.get(op) : ''} | ${place} |\n`;
+  });
+  return (
+    '# Models\n\nGenerated from the operator table. ONNX files of IR versions 3 to 13 and operator sets 7 to 25 are read; a node is\n' +
+    'read in the meaning of its set. `since` is the oldest version in which an operator is read. Most operators become calls\n' +
+    'of the [operations](ops.md) or several of them, often part of a larger one; `call` names the chief one, whose element\n' +
+    'types are given. Every call has a GPU form and a CPU form. The place `plan`: what the operator gives, or what it leads to,\n' +
+    'is worked out when a plan is made. The place `host`: a form on the CPU alone, which is an error under `device: \'cuda\'`\n' +
+    'and listed in `session.placement` under `\'auto\'`. `Constant` nodes are part of the file.\n\n' +
+    'Not read: sequences, optional values, maps, strings, sparse tensors, float8, integers below 8 bits, random numbers,\n' +
+    'ImageDecoder, MaxRoiPool, training, and the operators of ai.onnx.ml. One error names all operators of a model that are\n' +
+    'not supported.\n\n' +
+    `| operator | since | call | element types | place |\n| --- | --- | --- | --- | --- |\n${rows.join('')}`
+  );
+}
+
 /** Error codes with their meanings. */
 function errorsPage() {
   const rows = errorTable().map((/** @type {any} */ row) => `| \`${row.code}\` | ${row.number} | ${row.meaning} |\n`);
@@ -133,4 +157,5 @@ function errorsPage() {
 write('index.mjs', esm());
 write('index.d.ts', typings());
 write('docs/ops.md', opsPage());
+write('docs/model-support.md', modelSupportPage());
 write('docs/errors.md', errorsPage());

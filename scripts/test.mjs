@@ -64,7 +64,7 @@ const STEPS = [
 
 /** Generated files that are committed. */
 function generated() {
-  const all = ['native.js', 'native.d.ts', 'index.mjs', 'index.d.ts', 'index.d.mts', 'docs/ops.md', 'docs/errors.md', 'kernels/ptx'];
+  const all = ['native.js', 'native.d.ts', 'index.mjs', 'index.d.ts', 'index.d.mts', 'docs/ops.md', 'docs/model-support.md', 'docs/errors.md', 'kernels/ptx'];
   return all.filter((name) => existsSync(join(root, name)));
 }
 

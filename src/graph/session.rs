@@ -46,11 +46,13 @@ pub struct Options {
     pub strict: bool,
     /// Bytes of device memory that the session takes at most; 0 for no bound.
     pub memory_limit: u64,
+    /// Most nodes of one plan, whatever the model's own limit: bodies of loops count each time.
+    pub plan_nodes: u64,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { tensor_bytes: 16 << 30, strict: false, memory_limit: 0 }
+        Options { tensor_bytes: 16 << 30, strict: false, memory_limit: 0, plan_nodes: 1 << 22 }
     }
 }
 
@@ -165,7 +167,7 @@ impl Session {
     }
 
     fn plan(&self, inputs: &[Meta]) -> Result<Stage> {
-        Planner::new(&self.graph, inputs, self.folds.clone(), self.options.tensor_bytes).start()
+        Planner::new(&self.graph, inputs, self.folds.clone(), &self.options).start()
     }
 
     /// Number of plans held.

@@ -2,6 +2,7 @@
 
 use super::Result;
 use crate::dtype::DType;
+use crate::graph::operators;
 use crate::kernels::MODULES;
 use crate::ops::{self, Kind, Results};
 use crate::runtime::{self, Gpu};
@@ -156,6 +157,36 @@ pub fn op_table() -> Vec<OpRow> {
             },
             tolerance: spec.tolerance.name().into(),
             doc: spec.doc.into(),
+        })
+        .collect()
+}
+
+/// A row of the table of ONNX operators.
+#[napi(object)]
+pub struct OperatorRow {
+    /// Name in ONNX.
+    pub name: String,
+    /// Operator set; empty for ONNX's own.
+    pub domain: String,
+    /// The oldest version of the set in which it is read.
+    pub since: u32,
+    /// The op that it becomes above all.
+    pub op: Option<String>,
+    /// What runs on the host alone: nothing if absent, everything if empty.
+    pub host: Option<String>,
+}
+
+/// The ONNX operators that sessions know.
+#[napi]
+pub fn operator_table() -> Vec<OperatorRow> {
+    let text = |text: &str| Some(text.to_string()).filter(|text| !text.is_empty());
+    operators::all()
+        .map(|row| OperatorRow {
+            name: row.name.into(),
+            domain: row.domain.into(),
+            since: crate::onnx::since(row.name) as u32,
+            op: text(row.op),
+            host: row.host.map(Into::into),
         })
         .collect()
 }

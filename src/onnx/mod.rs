@@ -17,6 +17,7 @@ mod versions;
 
 pub use external::External;
 pub use limits::Limits;
+pub use versions::since;
 
 use crate::error::quoted;
 use crate::graph::Graph;

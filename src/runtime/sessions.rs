@@ -142,6 +142,7 @@ fn load(source: ModelSource, options: SessionOptions, device: DeviceName) -> Res
         tensor_bytes: options.limits.tensor_bytes,
         strict: options.strict,
         memory_limit: options.memory_limit,
+        ..Options::default()
     };
     Session::new(model.graph, launcher, graph)
 }

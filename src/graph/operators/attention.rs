@@ -1,11 +1,12 @@
 //! Attention.
 
-use super::{Operator, row};
+use super::{Operator, shared};
 use crate::graph::plan::{Lowered, Operand, Rule, Site};
 use crate::ops::Raw;
 use crate::{Error, Result};
 
-pub const ROWS: &[Operator] = &[row("Attention", attention), row("RotaryEmbedding", rotary)];
+pub const ROWS: &[Operator] =
+    &[shared("Attention", "attention", attention), shared("RotaryEmbedding", "rotaryEmbedding", rotary)];
 
 /// Numbers of heads by their options.
 fn heads(site: &Site, names: &[(&'static str, &str)]) -> Result<Vec<(&'static str, Raw)>> {

@@ -1,11 +1,12 @@
 //! Convolutions.
 
-use super::{Operator, row};
+use super::{Operator, shared};
 use crate::graph::plan::{Operand, Rule, Site, ints};
 use crate::ops::Raw;
 use crate::{Error, Result};
 
-pub const ROWS: &[Operator] = &[row("Conv", conv), row("ConvTranspose", conv_transpose)];
+pub const ROWS: &[Operator] =
+    &[shared("Conv", "conv2d", conv), shared("ConvTranspose", "convTranspose2d", conv_transpose)];
 
 /// Attributes of windows by their option's name.
 pub(super) fn window(

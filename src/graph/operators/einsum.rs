@@ -3,12 +3,12 @@
 use super::elementwise::is_float;
 use super::equation::{Label, parse};
 use super::layout::transposed;
-use super::{Operator, row};
+use super::{OTHER_TYPES, Operator, shared};
 use crate::graph::plan::{Operand, Rule, Site};
 use crate::ops::Raw;
 use crate::{Error, Result};
 
-pub const ROWS: &[Operator] = &[row("Einsum", einsum)];
+pub const ROWS: &[Operator] = &[shared("Einsum", "matmul", einsum).on_host(OTHER_TYPES)];
 
 /// An operand with its axes' labels.
 #[derive(Clone)]

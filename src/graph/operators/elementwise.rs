@@ -27,16 +27,16 @@ pub const ROWS: &[Operator] = &[
     numbers("Celu", "celu", &["alpha"]), numbers("Selu", "selu", &["alpha", "gamma"]),
     numbers("HardSigmoid", "hardSigmoid", &["alpha", "beta"]),
     numbers("ThresholdedRelu", "thresholdedRelu", &["alpha"]), numbers("Shrink", "shrink", &["bias", "lambd"]),
-    row("Gelu", gelu), row("Swish", swish), row("Clip", clip), row("IsInf", is_infinite),
+    shared("Gelu", "gelu", gelu), shared("Swish", "silu", swish), shared("Clip", "clip", clip), shared("IsInf", "isInf", is_infinite),
     shared("Add", "add", binary), shared("Sub", "sub", binary), shared("Mul", "mul", binary),
-    shared("Div", "div", binary), row("Pow", pow), row("Mod", modulo), shared("PRelu", "prelu", binary),
+    shared("Div", "div", binary), shared("Pow", "pow", pow), shared("Mod", "mod", modulo), shared("PRelu", "prelu", binary),
     shared("Max", "max", join), shared("Min", "min", join), shared("Sum", "add", join), shared("Mean", "add", join),
     shared("Less", "less", binary), shared("LessOrEqual", "lessOrEqual", binary),
     shared("Greater", "greater", binary), shared("GreaterOrEqual", "greaterOrEqual", binary),
     shared("Equal", "equal", binary), shared("And", "and", binary), shared("Or", "or", binary),
     shared("Xor", "xor", binary), shared("BitwiseAnd", "bitwiseAnd", binary), shared("BitwiseOr", "bitwiseOr", binary),
-    shared("BitwiseXor", "bitwiseXor", binary), row("BitShift", bit_shift), row("Where", choose),
-    row("Cast", cast), row("CastLike", cast_like), row("Identity", identity), row("Dropout", dropout),
+    shared("BitwiseXor", "bitwiseXor", binary), shared("BitShift", "bitShift", bit_shift), shared("Where", "where", choose),
+    shared("Cast", "cast", cast), shared("CastLike", "cast", cast_like), row("Identity", identity), row("Dropout", dropout),
 ];
 
 fn unary(site: &mut Site) -> Rule {

@@ -1,7 +1,7 @@
 //! Operators that move elements.
 
 use super::shape::{axes, positions};
-use super::{Operator, row, shared};
+use super::{Operator, shared};
 use crate::graph::plan::{Lowered, Operand, Rule, Site, ints, numbers};
 use crate::ops::Raw;
 use crate::shape::{broadcast, normalize_axis};
@@ -9,12 +9,12 @@ use crate::{Error, Result};
 
 #[rustfmt::skip]
 pub const ROWS: &[Operator] = &[
-    row("Transpose", transpose), row("Concat", concat), row("Split", split), row("Slice", slice), row("Pad", pad),
-    row("Gather", gather), row("GatherElements", gather), row("GatherND", gather_nd),
-    row("ScatterElements", scatter_elements), row("Scatter", scatter_elements), row("ScatterND", scatter_nd),
-    row("Expand", expand), row("Tile", tile), row("Trilu", trilu), shared("CumSum", "cumSum", running),
-    shared("CumProd", "cumProd", running), row("DepthToSpace", depth_to_space), row("SpaceToDepth", space_to_depth),
-    row("TopK", top_k), row("OneHot", one_hot),
+    shared("Transpose", "transpose", transpose), shared("Concat", "concat", concat), shared("Split", "split", split), shared("Slice", "slice", slice), shared("Pad", "pad", pad),
+    shared("Gather", "gather", gather), shared("GatherElements", "gatherElements", gather), shared("GatherND", "gather", gather_nd),
+    shared("ScatterElements", "scatterElements", scatter_elements), shared("Scatter", "scatterElements", scatter_elements), shared("ScatterND", "scatterElements", scatter_nd),
+    shared("Expand", "expand", expand), shared("Tile", "tile", tile), shared("Trilu", "where", trilu), shared("CumSum", "cumSum", running),
+    shared("CumProd", "cumProd", running), shared("DepthToSpace", "transpose", depth_to_space), shared("SpaceToDepth", "transpose", space_to_depth),
+    shared("TopK", "topK", top_k), shared("OneHot", "where", one_hot),
 ];
 
 /// The operand with its axes in that order; costs nothing where only axes of one element move.

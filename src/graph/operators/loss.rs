@@ -1,12 +1,14 @@
 //! Losses.
 
-use super::{Operator, row};
+use super::{Operator, shared};
 use crate::graph::plan::{Lowered, Operand, Rule, Site, ints};
 use crate::ops::Raw;
 use crate::{Error, Result};
 
-pub const ROWS: &[Operator] =
-    &[row("NegativeLogLikelihoodLoss", likelihood), row("SoftmaxCrossEntropyLoss", cross_entropy)];
+pub const ROWS: &[Operator] = &[
+    shared("NegativeLogLikelihoodLoss", "gatherElements", likelihood),
+    shared("SoftmaxCrossEntropyLoss", "logSoftmax", cross_entropy),
+];
 
 fn likelihood(site: &mut Site) -> Rule {
     let x = site.input(0)?;

@@ -2,14 +2,18 @@
 
 use super::elementwise::is_float;
 use super::layout::transposed;
-use super::{Operator, row};
+use super::{OTHER_TYPES, Operator, row, shared};
 use crate::graph::host;
 use crate::graph::plan::{Operand, Rule, Site};
 use crate::ops::{Meta, Raw};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 
-pub const ROWS: &[Operator] = &[row("MatMul", matmul), row("Gemm", gemm), row("Det", det)];
+pub const ROWS: &[Operator] = &[
+    shared("MatMul", "matmul", matmul).on_host(OTHER_TYPES),
+    shared("Gemm", "matmul", gemm),
+    row("Det", det).on_host(""),
+];
 
 fn matmul(site: &mut Site) -> Rule {
     let (a, b) = (site.input(0)?, site.input(1)?);

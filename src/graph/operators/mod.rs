@@ -34,20 +34,29 @@ pub struct Operator {
     pub name: &'static str,
     /// Operator set; empty for ONNX's own.
     pub domain: &'static str,
-    /// The call that rules of several rows make.
+    /// The call that the rule makes above all others: rules of several rows read it here, and it says which types are taken.
     pub op: &'static str,
     /// Number attributes that such a rule hands on.
     pub attributes: &'static [&'static str],
+    /// What has a form on the host alone: `None` for nothing, empty for everything.
+    pub host: Option<&'static str>,
     /// The rule.
     pub lower: fn(&mut Site) -> Rule,
 }
 
-/// A row with a rule of its own.
-pub(super) const fn row(name: &'static str, lower: fn(&mut Site) -> Rule) -> Operator {
-    Operator { name, domain: "", op: "", attributes: &[], lower }
+impl Operator {
+    /// The row of an operator that runs on the host where the words say so; always if they are empty.
+    const fn on_host(self, what: &'static str) -> Operator {
+        Operator { host: Some(what), ..self }
+    }
 }
 
-/// A row of a rule that several share.
+/// A row with a rule of its own.
+pub(super) const fn row(name: &'static str, lower: fn(&mut Site) -> Rule) -> Operator {
+    Operator { name, domain: "", op: "", attributes: &[], host: None, lower }
+}
+
+/// A row with its call.
 pub(super) const fn shared(name: &'static str, op: &'static str, lower: fn(&mut Site) -> Rule) -> Operator {
     Operator { op, ..row(name, lower) }
 }
@@ -58,6 +67,9 @@ pub(super) fn element_type(number: i64) -> Result<DType> {
     let unknown = || Error::UnsupportedDtype(format!("element type {number} is not supported"));
     Ok(row.ok_or_else(unknown)?.dtype)
 }
+
+/// Whole numbers for which sums and the like have no call.
+const OTHER_TYPES: &str = "for other whole numbers";
 
 const FAMILIES: &[&[Operator]] = &[
     attention::ROWS,

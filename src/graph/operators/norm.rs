@@ -1,6 +1,6 @@
 //! Normalisations and softmax.
 
-use super::{Operator, row, shared};
+use super::{Operator, shared};
 use crate::graph::plan::{Lowered, Operand, Rule, Site, ints};
 use crate::ops::Raw;
 use crate::shape::normalize_axis;
@@ -8,10 +8,10 @@ use crate::{DType, Error, Result};
 
 #[rustfmt::skip]
 pub const ROWS: &[Operator] = &[
-    shared("Softmax", "softmax", softmax), shared("LogSoftmax", "logSoftmax", softmax), row("LayerNormalization", layer),
-    row("RMSNormalization", rms), row("BatchNormalization", batch), row("InstanceNormalization", instance),
-    row("GroupNormalization", group), row("MeanVarianceNormalization", mean_variance),
-    row("LpNormalization", lp_norm), row("LRN", local_response), row("Hardmax", hardmax),
+    shared("Softmax", "softmax", softmax), shared("LogSoftmax", "logSoftmax", softmax), shared("LayerNormalization", "layerNorm", layer),
+    shared("RMSNormalization", "rmsNorm", rms), shared("BatchNormalization", "batchNorm", batch), shared("InstanceNormalization", "groupNorm", instance),
+    shared("GroupNormalization", "groupNorm", group), shared("MeanVarianceNormalization", "reduceMean", mean_variance),
+    shared("LpNormalization", "div", lp_norm), shared("LRN", "averagePool2d", local_response), shared("Hardmax", "argMax", hardmax),
 ];
 
 /// Before version 13 all axes from `axis` on are one.

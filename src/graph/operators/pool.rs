@@ -3,22 +3,22 @@
 use super::conv::window;
 use super::elementwise::is_float;
 use super::vision::Spatial;
-use super::{Operator, row, shared};
+use super::{Operator, shared};
 use crate::graph::Attribute;
 use crate::graph::plan::{Operand, Rule, Site, ints};
 use crate::ops::Raw;
 use crate::{DType, Error, Result};
 
 pub const ROWS: &[Operator] = &[
-    row("MaxPool", max_pool),
-    row("AveragePool", average_pool),
+    shared("MaxPool", "maxPool2d", max_pool),
+    shared("AveragePool", "averagePool2d", average_pool),
     shared("GlobalAveragePool", "globalAveragePool", global),
     shared("GlobalMaxPool", "globalMaxPool", global),
-    row("LpPool", lp_pool),
-    row("GlobalLpPool", global_lp),
-    row("GridSample", grid_sample),
-    row("Resize", resize),
-    row("Upsample", upsample),
+    shared("LpPool", "averagePool2d", lp_pool),
+    shared("GlobalLpPool", "reduceSum", global_lp),
+    shared("GridSample", "gridSample", grid_sample),
+    shared("Resize", "resize", resize),
+    shared("Upsample", "resize", upsample),
 ];
 
 fn global(site: &mut Site) -> Rule {

@@ -2,19 +2,19 @@
 
 use super::conv::window;
 use super::matmul::of_matrices;
-use super::{Operator, row};
+use super::{Operator, shared};
 use crate::graph::plan::{Lowered, Operand, Rule, Site};
 use crate::ops::Raw;
 use crate::{DType, Error, Result};
 
 pub const ROWS: &[Operator] = &[
-    row("QuantizeLinear", quantize),
-    row("DequantizeLinear", dequantize),
-    row("DynamicQuantizeLinear", dynamic),
-    row("MatMulInteger", matmul_integer),
-    row("ConvInteger", conv_integer),
-    row("QLinearMatMul", linear_matmul),
-    row("QLinearConv", linear_conv),
+    shared("QuantizeLinear", "quantizeLinear", quantize),
+    shared("DequantizeLinear", "dequantizeLinear", dequantize),
+    shared("DynamicQuantizeLinear", "dynamicQuantizeLinear", dynamic),
+    shared("MatMulInteger", "matMulInteger", matmul_integer),
+    shared("ConvInteger", "convInteger", conv_integer),
+    shared("QLinearMatMul", "requantizeLinear", linear_matmul),
+    shared("QLinearConv", "requantizeLinear", linear_conv),
 ];
 
 /// Axis and block, as an op of the table takes them.

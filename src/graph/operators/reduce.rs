@@ -3,7 +3,7 @@
 use super::elementwise::is_float;
 use super::layout::{reduced_axes, transposed};
 use super::norm::signed;
-use super::{Operator, row, shared};
+use super::{OTHER_TYPES, Operator, shared};
 use crate::graph::host;
 use crate::graph::plan::{Operand, Rule, Site, ints};
 use crate::ops::{Meta, Raw};
@@ -12,11 +12,11 @@ use crate::{DType, Result};
 
 #[rustfmt::skip]
 pub const ROWS: &[Operator] = &[
-    shared("ReduceSum", "reduceSum", reduce), shared("ReduceMean", "reduceMean", reduce),
-    shared("ReduceMax", "reduceMax", reduce), shared("ReduceMin", "reduceMin", reduce),
-    shared("ReduceProd", "reduceProd", reduce), shared("ReduceL1", "reduceL1", reduce),
-    shared("ReduceL2", "reduceL2", reduce), shared("ReduceSumSquare", "reduceSumSquare", reduce),
-    shared("ReduceLogSum", "reduceLogSum", reduce), row("ReduceLogSumExp", log_sum_exp),
+    shared("ReduceSum", "reduceSum", reduce).on_host(OTHER_TYPES), shared("ReduceMean", "reduceMean", reduce).on_host(OTHER_TYPES),
+    shared("ReduceMax", "reduceMax", reduce).on_host(OTHER_TYPES), shared("ReduceMin", "reduceMin", reduce).on_host(OTHER_TYPES),
+    shared("ReduceProd", "reduceProd", reduce).on_host(OTHER_TYPES), shared("ReduceL1", "reduceL1", reduce).on_host(OTHER_TYPES),
+    shared("ReduceL2", "reduceL2", reduce).on_host(OTHER_TYPES), shared("ReduceSumSquare", "reduceSumSquare", reduce).on_host(OTHER_TYPES),
+    shared("ReduceLogSum", "reduceLogSum", reduce).on_host(OTHER_TYPES), shared("ReduceLogSumExp", "reduceLogSumExp", log_sum_exp),
     shared("ArgMax", "argMax", index), shared("ArgMin", "argMin", index),
 ];
 

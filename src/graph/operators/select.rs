@@ -8,10 +8,10 @@ use crate::{DType, Error, Result};
 use std::sync::Arc;
 
 pub const ROWS: &[Operator] = &[
-    row("NonZero", nonzero),
-    row("Unique", unique),
-    row("Compress", compress),
-    row("NonMaxSuppression", suppression),
+    row("NonZero", nonzero).on_host(""),
+    row("Unique", unique).on_host(""),
+    row("Compress", compress).on_host("where the condition is computed"),
+    row("NonMaxSuppression", suppression).on_host(""),
 ];
 
 fn nonzero(site: &mut Site) -> Rule {

@@ -1,13 +1,14 @@
 //! Operators along sequences.
 
-use super::{Operator, row};
+use super::{Operator, shared};
 use crate::DType;
 use crate::graph::plan::{Operand, Rule, Site};
 use crate::ops::Raw;
 use crate::shape::normalize_axis;
 use crate::{Error, Result};
 
-pub const ROWS: &[Operator] = &[row("ReverseSequence", reverse), row("TensorScatter", scatter)];
+pub const ROWS: &[Operator] =
+    &[shared("ReverseSequence", "gather", reverse), shared("TensorScatter", "scatterElements", scatter)];
 
 /// A gather of rows `[time * batch, ...]`: of the first elements of a sequence the last ones first.
 fn reverse(site: &mut Site) -> Rule {

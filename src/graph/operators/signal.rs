@@ -1,7 +1,7 @@
 //! Operators of signals: Fourier transforms, windows and mel filters.
 
 use super::layout::transposed;
-use super::{Operator, element_type, row};
+use super::{Operator, element_type, row, shared};
 use crate::graph::host::{self, Transform};
 use crate::graph::plan::{Operand, Rule, Site, ints};
 use crate::ops::{Meta, Raw};
@@ -11,8 +11,8 @@ use crate::{DType, Error, Result};
 use std::f64::consts::PI;
 
 pub const ROWS: &[Operator] = &[
-    row("DFT", dft),
-    row("STFT", stft),
+    shared("DFT", "matmul", dft).on_host("where it is long"),
+    shared("STFT", "matmul", stft).on_host("where frames are long"),
     row("HannWindow", hann),
     row("HammingWindow", hamming),
     row("BlackmanWindow", blackman),

@@ -2,7 +2,7 @@
 
 use super::conv::check_kernel;
 use super::norm::signed;
-use super::{Operator, row};
+use super::{Operator, row, shared};
 use crate::graph::host::{self, Fold, Regions, Window};
 use crate::graph::plan::{Operand, Rule, Site, ints};
 use crate::ops::{Meta, Raw};
@@ -10,12 +10,12 @@ use crate::tensor::Tensor;
 use crate::{DType, Error, Result};
 
 pub const ROWS: &[Operator] = &[
-    row("AffineGrid", affine_grid),
-    row("CenterCropPad", center),
-    row("Col2Im", columns_to_image),
-    row("DeformConv", deform_conv),
-    row("MaxUnpool", unpool),
-    row("RoiAlign", regions),
+    shared("AffineGrid", "matmul", affine_grid),
+    shared("CenterCropPad", "pad", center),
+    row("Col2Im", columns_to_image).on_host(""),
+    shared("DeformConv", "matmul", deform_conv).on_host(""),
+    shared("MaxUnpool", "scatterElements", unpool),
+    row("RoiAlign", regions).on_host(""),
 ];
 
 /// Places of an image's pixels between -1 and 1, with a 1 behind them, times the transposed matrices.

@@ -5,7 +5,7 @@ use super::flow::{Flow, Repeat};
 use super::site::{Lowered, Site, Stop};
 use super::stage::{End, Stage, Told};
 use super::{Operand, Source, passes};
-use crate::graph::{Graph, Node, ValueId, operators};
+use crate::graph::{Graph, Node, Options, ValueId, operators};
 use crate::ops::Meta;
 use crate::{Error, Result};
 use std::collections::HashMap;
@@ -28,25 +28,24 @@ pub struct Planner {
     builder: Builder,
     /// Nodes that the plan may still take, those of bodies at each time.
     nodes_left: u64,
+    most_nodes: u64,
 }
-
-/// Nodes of one plan, whatever the model's own limit: bodies of loops count each time.
-const MOST_NODES: u64 = 1 << 22;
 
 impl Planner {
     /// A walk from the start for inputs of those types and dims, which a run has in the first slots.
-    pub fn new(graph: &Arc<Graph>, inputs: &[Meta], folds: Arc<Folds>, tensor_bytes: u64) -> Planner {
+    pub fn new(graph: &Arc<Graph>, inputs: &[Meta], folds: Arc<Folds>, options: &Options) -> Planner {
         let operands =
             inputs.iter().enumerate().map(|(slot, meta)| Operand::slot(slot, meta.clone())).collect();
         let builder = Builder {
             folds,
-            tensor_bytes,
+            tensor_bytes: options.tensor_bytes,
             slots: inputs.len(),
             steps: Vec::new(),
             told: HashMap::new(),
             label: "".into(),
         };
-        let mut planner = Planner { frames: Vec::new(), builder, nodes_left: MOST_NODES };
+        let most_nodes = options.plan_nodes;
+        let mut planner = Planner { frames: Vec::new(), builder, nodes_left: most_nodes, most_nodes };
         planner.enter(graph.clone(), operands, Flow::Root);
         planner
     }
@@ -131,7 +130,9 @@ impl Planner {
         self.nodes_left = match self.nodes_left.checked_sub(1) {
             Some(left) => left,
             None => {
-                return Err(Error::InvalidModel(format!("a plan takes at most {MOST_NODES} nodes")).into());
+                return Err(
+                    Error::InvalidModel(format!("a plan takes at most {} nodes", self.most_nodes)).into()
+                );
             }
         };
         let (steps, slots) = (self.builder.steps.len(), self.builder.slots);
