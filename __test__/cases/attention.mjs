@@ -18,6 +18,19 @@ const hidden = [0, -Infinity, 0.5, -1, 0, 2, -Infinity];
 const truth = (dims) => ({ dims, fill: [1, 0, 1, 1, 0, 1, 1], type: 'bool' });
 const added = (dims) => ({ dims, fill: hidden });
 
+// More than one tile of 64 queries and of 64 keys, in heads of the sizes that kernels are made for and others.
+const behind = { fill: 'zeros', at: Object.fromEntries(Array.from({ length: 64 }, (_, key) => [key, -Infinity])) };
+const wide = [
+  attend('two tiles of keys', { b: 1, h: 2, l: 70, s: 130, d: 32 }),
+  attend('heads of 64, three axes, shared heads', { b: 2, h: 4, kv: 2, l: 33, s: 65, d: 64 }, {}, { flat: true }),
+  attend('heads of 40 with values of 20, a mask', { b: 1, h: 2, l: 65, s: 66, d: 40, dv: 20 }, { scale: 0.2 }, { mask: { dims: [65, 66], fill: 'normal' } }),
+  attend('causal over two tiles', { b: 1, h: 2, l: 100, s: 100, d: 15 }, { causal: true }),
+  ...['hide', 'add', 'guarded'].map((masking) =>
+    attend(`the first tile hidden, masking: ${masking}`, { b: 1, h: 2, l: 20, s: 100, d: 16 }, { masking }, { mask: { dims: [1, 100], fill: behind } })),
+  ...['hide', 'add', 'guarded'].map((masking) =>
+    attend(`not finite over two tiles, masking: ${masking}`, { b: 1, h: 1, l: 20, s: 100, d: 16 }, { masking }, { fill: { fill: 'normal', at: { 7: NaN, 100: Infinity, 140: -Infinity } }, mask: { dims: [1, 100], fill: behind } })),
+];
+
 const attentions = [
   attend('plain', {}),
   attend('three axes', {}, {}, { flat: true }),
@@ -54,6 +67,7 @@ const attentions = [
   ]),
   ...['products', 'capped', 'masked', 'weights'].map((scores) =>
     attend(`scores: ${scores}`, { past: 2 }, { scores, softcap: 2, causal: true, present: scores === 'masked' }, { mask: added([4, 7]) })),
+  ...wide,
   attend('no queries', { l: 0 }),
   attend('no keys', { s: 0 }),
   attend('no batch', { b: 0 }),
@@ -92,4 +106,4 @@ const rotations = [
 
 export const cases = [...attentions, ...rotations];
 export const levels = { attention: 'normalized', rotaryEmbedding: 'accumulate' };
-export const kernels = [attentions[0], rotations[0]].map((row) => ({ ...row, forms: ['arrays'] }));
+export const kernels = [attentions[0], wide[0], wide[1], attend('scores', {}, { scores: 'weights' }), rotations[0]].map((row) => ({ ...row, forms: ['arrays'] }));

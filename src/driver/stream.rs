@@ -10,6 +10,8 @@ use std::sync::atomic::Ordering;
 const STREAM_NON_BLOCKING: u32 = 1;
 const EVENT_BLOCKING_SYNC: u32 = 1;
 const EVENT_DISABLE_TIMING: u32 = 2;
+/// How long a wait asks before it sleeps.
+const SOON: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// A queue of work on the device, in order.
 pub struct Stream {
@@ -110,6 +112,19 @@ impl Event {
         // SAFETY: the event lives as long as self.
         let answer = unsafe { (self.context.api.table.event_synchronize)(self.raw) };
         self.context.check("cuEventSynchronize", answer)
+    }
+
+    /// The same for an event that is expected within a millisecond: asks for so long before it sleeps, because waking up takes
+    /// longer than most that is waited for.
+    pub fn synchronize_soon(&self) -> Result<()> {
+        let start = std::time::Instant::now();
+        while start.elapsed() < SOON {
+            if self.is_done()? {
+                return Ok(());
+            }
+            std::thread::yield_now();
+        }
+        self.synchronize()
     }
 
     /// Whether the event has happened.

@@ -190,7 +190,9 @@ impl DeviceCore {
 }
 
 /// Results up to this size are copied on the compute stream, without a second wait.
-const EARLY: usize = 1 << 20;
+const EARLY: usize = 4 << 20;
+/// Pieces that larger ones are copied in, at least.
+const LEAST_PIECE: usize = 1 << 20;
 
 /// A copy to the host that is under way.
 pub struct Download {
@@ -214,7 +216,7 @@ impl Download {
         if target.len() != self.size {
             return Err(Error::Internal(format!("a copy of {} bytes into {}", self.size, target.len())));
         }
-        self.ready.synchronize()?;
+        self.ready.synchronize_soon()?;
         let staging = &self.core.staging;
         if let Some(block) = self.early.take() {
             copy_bytes(target, &block.bytes()[..self.size])?;
@@ -230,7 +232,7 @@ impl Download {
         let downloads = &self.core.downloads;
         let mut pending: Option<(Event, PinnedMemory, &mut [u8])> = None;
         // Small enough that copying out starts early, large enough that an event per piece does not matter.
-        let piece_size = (self.size / 8).next_power_of_two().clamp(EARLY, CHUNK);
+        let piece_size = (self.size / 8).next_power_of_two().clamp(LEAST_PIECE, CHUNK);
         for (index, piece) in target.chunks_mut(piece_size).enumerate() {
             let block = staging.take(piece.len())?;
             let from = self.source.ptr().offset(self.offset + (index * piece_size) as u64);
@@ -256,7 +258,7 @@ impl Download {
 }
 
 fn collect(staging: &Staging, (event, block, piece): (Event, PinnedMemory, &mut [u8])) -> Result<()> {
-    event.synchronize()?;
+    event.synchronize_soon()?;
     copy_bytes(piece, &block.bytes()[..piece.len()])?;
     staging.give(block);
     Ok(())

@@ -3,7 +3,7 @@
 use super::super::halves::run_all_widened;
 use super::super::operands::{device_optional, device_view};
 use super::super::{Call, Meta, Raw};
-use super::{Problem, at};
+use super::{Problem, at, fused};
 use crate::kernels::{Arg, Launcher, float_arg, grid_x};
 use crate::shape::size_of;
 use crate::tensor::{DeviceBuffer, DeviceView};
@@ -18,6 +18,9 @@ pub fn run(
     let problem = Problem::of(call)?;
     run_all_widened(launcher, inputs, outputs, |inputs, outputs| {
         let dtype = call.dtype().arithmetic();
+        if fused::run(call, launcher, &problem, inputs, outputs[0].ptr)? {
+            return Ok(());
+        }
         let passing = launcher.scratch(1)?;
         Work { call, launcher, problem: &problem, dtype, inputs, passing }.run(outputs)
     })

@@ -2,6 +2,7 @@
 
 mod cpu;
 mod cuda;
+mod fused;
 mod problem;
 
 use self::cpu::run as on_cpu;
