@@ -583,3 +583,26 @@ fn hard_swish_is_known_by_limits_that_are_operands() {
     };
     check(net, &[some(&[1, 4, 3, 3], 0)], &["conv2d", "conv2d"]);
 }
+
+#[test]
+fn what_all_elements_share_is_part_of_their_expression() {
+    let scaled = || {
+        net(&[2, 3])
+            .input("scale", DType::F32, &[])
+            .constant("factor", number(0.25))
+            .node("Mul", &["scale", "factor"], &["s"])
+            .node("Relu", &["x"], &["r"])
+            .node("Mul", &["r", "s"], &["y"])
+    };
+    check(scaled, &[some(&[2, 3], 0), number(-1.5)], &["evaluate"]);
+    check(scaled, &[some(&[2, 3], 0), number(f32::NAN)], &["evaluate"]);
+    // Functions that cost are worked out once.
+    let costly = || {
+        net(&[2, 3])
+            .input("scale", DType::F32, &[1])
+            .node("Exp", &["scale"], &["e"])
+            .node("Add", &["e", "e"], &["s"])
+            .node("Mul", &["x", "s"], &["y"])
+    };
+    check(costly, &[some(&[2, 3], 0), floats(&[1], &[0.5])], &["exp", "evaluate"]);
+}
