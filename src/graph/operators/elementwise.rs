@@ -94,8 +94,17 @@ fn clip(site: &mut Site) -> Rule {
         true => Ok(site.node.maybe_float(name)?.map(Limit::Number)),
         false => Ok::<_, Error>(site.optional(index).map(Limit::Operand)),
     };
+    let (min, max) = (limit(1, "min")?, limit(2, "max")?);
+    let (least, most) = (min.as_ref().and_then(Limit::number), max.as_ref().and_then(Limit::number));
+    if let (Some(least), Some(most)) = (least, most)
+        && is_float(x.dtype())
+    {
+        return Ok(site
+            .one("clip", &[x], &[("min", Raw::Number(least)), ("max", Raw::Number(most))])?
+            .into());
+    }
     let mut result = x;
-    for (limit, name, op) in [(limit(1, "min")?, "min", "max"), (limit(2, "max")?, "max", "min")] {
+    for (limit, name, op) in [(min, "min", "max"), (max, "max", "min")] {
         result = match limit {
             None => result,
             Some(Limit::Operand(operand)) if operand.known().is_none() || !is_float(result.dtype()) => {
@@ -115,6 +124,17 @@ fn clip(site: &mut Site) -> Rule {
 enum Limit {
     Number(f64),
     Operand(Operand),
+}
+
+impl Limit {
+    /// The limit where it is known, unless that is NaN.
+    fn number(&self) -> Option<f64> {
+        let value = match self {
+            Limit::Number(value) => Some(*value),
+            Limit::Operand(operand) => crate::graph::plan::numbers(operand.known()?).ok()?.first().copied(),
+        };
+        value.filter(|value| !value.is_nan())
+    }
 }
 
 pub(super) fn is_float(dtype: DType) -> bool {

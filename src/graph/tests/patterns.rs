@@ -559,3 +559,50 @@ fn scales_and_shifts_before_a_convolution_go_into_its_weights() {
     let session = between(&[0; 4], 1).outputs(&["y", "s"]).session();
     assert_eq!(steps(&session, &[some(&[1, 4, 5, 5], 0)]), ["conv2d", "evaluate", "conv2d"]);
 }
+
+#[test]
+fn hard_swish_is_known_by_limits_that_are_operands() {
+    // A convolution, a learnable affine, hard-swish, another affine and a convolution again.
+    let net = || {
+        net(&[1, 4, 3, 3])
+            .constant("w", some(&[4, 4, 1, 1], 1))
+            .constant("scale", floats(&[1], &[1.25]))
+            .constant("three", number(3.0))
+            .constant("zero", number(0.0))
+            .constant("six", number(6.0))
+            .node("Conv", &["x", "w"], &["a"])
+            .node("Mul", &["scale", "a"], &["b"])
+            .node("Add", &["b", "scale"], &["c"])
+            .node("Add", &["c", "three"], &["d"])
+            .node("Clip", &["d", "zero", "six"], &["e"])
+            .node("Mul", &["c", "e"], &["f"])
+            .node("Div", &["f", "six"], &["g"])
+            .node("Mul", &["scale", "g"], &["h"])
+            .node("Add", &["h", "scale"], &["i"])
+            .node("Conv", &["i", "w"], &["y"])
+    };
+    check(net, &[some(&[1, 4, 3, 3], 0)], &["conv2d", "conv2d"]);
+}
+
+#[test]
+fn what_all_elements_share_is_part_of_their_expression() {
+    let scaled = || {
+        net(&[2, 3])
+            .input("scale", DType::F32, &[])
+            .constant("factor", number(0.25))
+            .node("Mul", &["scale", "factor"], &["s"])
+            .node("Relu", &["x"], &["r"])
+            .node("Mul", &["r", "s"], &["y"])
+    };
+    check(scaled, &[some(&[2, 3], 0), number(-1.5)], &["evaluate"]);
+    check(scaled, &[some(&[2, 3], 0), number(f32::NAN)], &["evaluate"]);
+    // Functions that cost are worked out once.
+    let costly = || {
+        net(&[2, 3])
+            .input("scale", DType::F32, &[1])
+            .node("Exp", &["scale"], &["e"])
+            .node("Add", &["e", "e"], &["s"])
+            .node("Mul", &["x", "s"], &["y"])
+    };
+    check(costly, &[some(&[2, 3], 0), floats(&[1], &[0.5])], &["exp", "evaluate"]);
+}

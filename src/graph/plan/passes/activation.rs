@@ -8,18 +8,18 @@ use super::{List, number};
 use crate::Result;
 use crate::ops::{Call, Raw};
 
-pub fn run(list: &mut List) -> Result<()> {
-    for index in 0..list.steps.len() {
-        spelled(list, index)?;
-    }
-    for index in 0..list.steps.len() {
-        attach(list, index)?;
-    }
-    Ok(())
+/// Makes each activation that is spelled out one call.
+pub fn spelled(list: &mut List) -> Result<()> {
+    (0..list.steps.len()).try_for_each(|index| spelled_at(list, index))
+}
+
+/// Makes activations part of what they follow.
+pub fn attach(list: &mut List) -> Result<()> {
+    (0..list.steps.len()).try_for_each(|index| attach_at(list, index))
 }
 
 /// Replaces a spelled-out activation whose last call is at that place.
-fn spelled(list: &mut List, index: usize) -> Result<()> {
+fn spelled_at(list: &mut List, index: usize) -> Result<()> {
     let Some(step) = list.steps[index].as_ref().filter(|step| is_float(step)) else { return Ok(()) };
     let patterns = [silu, hard_swish, gelu, gelu_tanh];
     let Some((x, op, options, taken)) = patterns.iter().find_map(|pattern| {
@@ -232,7 +232,7 @@ fn is_product(trace: &mut Trace, operand: &Operand, x: &Operand, times: usize) -
 const CARRIERS: &[&str] = &["conv1d", "conv2d", "conv3d", "convTranspose2d", "convTranspose3d", "matmul"];
 
 /// Makes an activation that alone reads a carrier's result part of it.
-fn attach(list: &mut List, index: usize) -> Result<()> {
+fn attach_at(list: &mut List, index: usize) -> Result<()> {
     let Some(carrier) = list.steps[index].as_ref().filter(|step| CARRIERS.contains(&step.name)) else {
         return Ok(());
     };

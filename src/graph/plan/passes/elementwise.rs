@@ -6,7 +6,7 @@ use super::{List, number, view};
 use crate::cpu::scalar::Function;
 use crate::ops::evaluate::{self, Expression, MOST_INPUTS, Term};
 use crate::ops::{Call, Meta, binary, choose, compare, unary};
-use crate::shape::Dims;
+use crate::shape::{Dims, size_of};
 use crate::{DType, Result};
 use std::collections::HashMap;
 
@@ -22,7 +22,8 @@ pub fn run(list: &mut List) -> Result<()> {
     Ok(())
 }
 
-/// Calls of which all but the last are read within the group alone, with results that hold as many elements.
+/// Calls of which all but the last are read within the group alone, with results that hold as many elements, or one that all
+/// elements share.
 struct Group {
     /// Places in ascending order.
     members: Vec<usize>,
@@ -59,14 +60,26 @@ fn groups(list: &List) -> Vec<Group> {
     groups
 }
 
+/// Calls that may be worked out again for each element where one result is shared by all.
+const CHEAP: &[&str] = &["add", "sub", "mul", "div"];
+
+/// The operand of a call with results of dims `own` as one of an expression over `dims`.
+fn under(operand: &Operand, own: &[usize], dims: &[usize]) -> Option<Operand> {
+    if size_of(own) == 1 { operand.reshape([]).ok() } else { view::under(operand, own, dims) }
+}
+
 impl Group {
     /// Dims to which the operands of the group and of one more call with results of dims `own` broadcast.
     fn dims_with(&self, list: &List, index: usize, own: &Dims) -> Option<Dims> {
         let fits = |index: usize, dims: &Dims| {
             let Some(step) = list.steps[index].as_ref() else { return false };
             let Some(own) = step.call().map(|call| &call.output().dims) else { return false };
-            step.inputs.iter().flatten().all(|operand| view::regrouped(operand.dims(), own, dims).is_some())
+            step.inputs.iter().flatten().all(|operand| under(operand, own, dims).is_some())
         };
+        let shared = size_of(own) == 1 && size_of(&self.dims) != 1;
+        if shared && !list.steps[index].as_ref().is_some_and(|step| CHEAP.contains(&step.name)) {
+            return None;
+        }
         if fits(index, &self.dims) {
             return Some(self.dims.clone());
         }
@@ -90,7 +103,9 @@ fn group_of_readers(list: &List, index: usize, group_of: &HashMap<usize, usize>)
                 .filter(|operand| matches!(operand.source(), Source::Slot(other) if *other == slot));
             read.all(|operand| Some(operand.dims()) == own)
         });
-    (is_whole && rest.iter().all(|reader| group_of.get(reader) == Some(&group))).then_some(group)
+    let is_shared = CHEAP.contains(&step.name) && step.call()?.output().size() == 1;
+    ((is_whole || is_shared) && rest.iter().all(|reader| group_of.get(reader) == Some(&group)))
+        .then_some(group)
 }
 
 /// The type that a call computes in, unless that is bool, and its result's dims, if expressions know the call: of floats, or
@@ -184,7 +199,7 @@ impl Making {
         {
             return Ok(*term);
         }
-        let Some(operand) = &view::under(operand, own, &self.dims) else {
+        let Some(operand) = &under(operand, own, &self.dims) else {
             return crate::invalid!("dims {:?} do not broadcast to {:?}", operand.dims(), self.dims);
         };
         let known = self.inputs.iter().position(|input| is_same(input, operand));

@@ -25,11 +25,12 @@ pub(super) fn run(builder: &mut Builder, steps: Vec<Step>, live: &[usize]) -> Re
     unread(&mut list);
     identity::run(&mut list);
     affine::run(builder, &mut list)?;
-    forward::run(builder, &mut list)?;
     norm::run(&mut list)?;
     attention::run(&mut list)?;
     residual::run(&mut list)?;
-    activation::run(&mut list)?;
+    activation::spelled(&mut list)?;
+    forward::run(builder, &mut list)?;
+    activation::attach(&mut list)?;
     elementwise::run(&mut list)?;
     Ok(list.into_steps())
 }
