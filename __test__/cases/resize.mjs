@@ -20,6 +20,8 @@ export const cases = [
       of('of one', [2, 1, 5], { sizes: [4, 7], axes: [1, 2] }),
     ];
   })),
+  row('nearest by whole factors', [2, 3, 6, 7], { nearestMode: 'floor', coordinateTransformationMode: 'asymmetric', sizes: [12, 35], axes: [2, 3] }),
+  row('nearest by whole factors of half pixels', [3, 2, 5], { sizes: [9, 6, 5], axes: [0, 1, 2] }),
   ...roundings.flatMap((nearestMode) => ['half_pixel', 'asymmetric', 'align_corners'].flatMap((coordinateTransformationMode) => [
     row(`${nearestMode}, ${coordinateTransformationMode}, larger`, [2, 6, 7], { nearestMode, coordinateTransformationMode, sizes: [12, 17], axes: [1, 2] }),
     row(`${nearestMode}, ${coordinateTransformationMode}, smaller`, [2, 16, 17], { nearestMode, coordinateTransformationMode, sizes: [8, 6], axes: [1, 2] }),

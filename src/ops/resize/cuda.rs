@@ -2,11 +2,11 @@
 //! float32.
 
 use super::weights::{Axis, Rules};
-use super::{Pass, passes};
+use super::{Pass, passes, repeats};
 use crate::driver::DevicePtr;
 use crate::kernels::{Arg, Launcher, float_arg, linear};
-use crate::ops::Call;
-use crate::ops::operands::{device_operand, divisor};
+use crate::ops::operands::{device_operand, device_view, divisor};
+use crate::ops::{Call, Meta, Raw};
 use crate::tensor::DeviceView;
 use crate::{DType, Result};
 
@@ -25,6 +25,9 @@ pub fn resize(
     if passes.is_empty() {
         return launcher.core().stream().copy(y, from, size * dtype.size());
     }
+    if let Some([from, to]) = repeats(call, &passes, &rules) {
+        return repeat(launcher, device_view(call, inputs, 0)?, &outputs[0], &from, &to);
+    }
     let compute = dtype.arithmetic();
     let mut held = None;
     for (index, pass) in passes.iter().enumerate() {
@@ -37,6 +40,15 @@ pub fn resize(
     }
     drop(held);
     Ok(())
+}
+
+/// Repeats elements: an expansion of x under other dims.
+fn repeat(launcher: &Launcher, x: DeviceView, y: &DeviceView, from: &[usize], to: &[usize]) -> Result<()> {
+    let dims = Raw::List(to.iter().map(|&dim| dim as f64).collect());
+    let metas = vec![Some(Meta::new(x.dtype, from))];
+    let call = Call::new("expand", metas, &[("shape".to_string(), dims)])?;
+    let (x, y) = (DeviceView { dims: from, ..x }, DeviceView { dims: to, ..*y });
+    (call.spec.cuda)(&call, launcher, &[Some(x)], &[y])
 }
 
 /// The kernel of an axis: the first reads the operand, the last writes the result.

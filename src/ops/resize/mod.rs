@@ -5,10 +5,10 @@ mod cuda;
 mod weights;
 
 use self::cpu::resize as on_cpu;
-use self::weights::{Axis, Method, Rounding, Rules, Transform};
+use self::weights::{Axis, Method, Rounding, Rules, Taps, Transform};
 use super::spec::*;
 use super::{Attrs, Call, FLOATS};
-use crate::shape::{normalize_axis, size_of};
+use crate::shape::{Dims, normalize_axis, size_of};
 use crate::{Result, for_float, invalid, mismatch};
 
 const SCALES: Attribute = attribute(
@@ -227,6 +227,28 @@ impl Pass {
     fn size(&self) -> usize {
         self.outer * self.axis.output * self.inner
     }
+}
+
+/// The dims between which a resize repeats elements in their order: x as [.., input, 1, ..] and the result as [.., input, times,
+/// ..] along each axis that grows by a whole factor to the nearest. `None` where it does anything else.
+fn repeats(call: &Call, passes: &[Pass], rules: &Rules) -> Option<[Dims; 2]> {
+    let in_order = |axis: &Axis| {
+        let times = axis.output / axis.input.max(1);
+        let is_own = |index| matches!(axis.taps_of(index, rules, &mut [0.0]), Taps::From(at) if at == (index / times) as i64);
+        axis.output == axis.input * times && times > 0 && (0..axis.output).all(is_own)
+    };
+    if rules.method != Method::Nearest || rules.antialias || !passes.iter().all(|pass| in_order(&pass.axis)) {
+        return None;
+    }
+    let mut sides = [Dims::new(), Dims::new()];
+    for (index, &dim) in call.input(0).dims.iter().enumerate() {
+        sides.iter_mut().for_each(|side| side.push(dim));
+        if let Some(pass) = passes.iter().find(|pass| pass.axis.axis == index) {
+            sides[0].push(1);
+            sides[1].push(pass.axis.output / dim);
+        }
+    }
+    Some(sides)
 }
 
 /// The axes one after the other, those first that shrink most; none where x is the result.
