@@ -190,9 +190,9 @@ impl DeviceCore {
 }
 
 /// Results up to this size are copied on the compute stream, without a second wait.
-const EARLY: usize = 4 << 20;
-/// Pieces that larger ones are copied in, at least.
-const LEAST_PIECE: usize = 1 << 20;
+const EARLY: usize = CHUNK;
+/// Pieces that larger ones are copied in, at least: enough for several threads to copy one out.
+const LEAST_PIECE: usize = 4 << 20;
 
 /// A copy to the host that is under way.
 pub struct Download {

@@ -150,7 +150,7 @@ impl Staging {
 }
 
 /// Share of one thread when several copy.
-const PIECE: usize = 1 << 20;
+const PIECE: usize = 512 << 10;
 
 /// The pool for that many bytes: none for few, which one thread copies sooner.
 fn pool_for(size: usize) -> Option<&'static rayon::ThreadPool> {
