@@ -100,17 +100,14 @@ template <class Tl> WW_INLINE bool conv_multiply(ConvScales<Tl> &scales, const C
 
 // What does not suit the planes, by the threads that multiply.
 template <class Tl> WW_INLINE void conv_otherwise(unsigned char *dynamic, const ConvSource &from, const ConvOut &out, const ConvSplit &p) {
-    if constexpr (Tl::GROUPS == 1) {
-        conv_scan<128, true>(from, out, p);
-    } else {
-        // Others may still multiply what lies where the chains have their tiles.
-        asm volatile("bar.sync 2, %0;" ::"n"(Tl::GROUPS * 128) : "memory");
-        if (threadIdx.x >= 256) return;
-        if (!from.x || from.residual || out.planes)
-            conv_scan<256, false>(from, out, p);
-        else
-            conv_chain((float *)dynamic, from.x, from.w, from.bias, out.d, out.p0, out.p1, p.own);
-    }
+    using Chain = typename ConvChainOf<Tl::GROUPS>::Type;
+    // Others may still multiply what lies where the chains have their tiles.
+    asm volatile("bar.sync 2, %0;" ::"n"(Tl::GROUPS * 128) : "memory");
+    if (threadIdx.x >= Chain::THREADS) return;
+    if (!from.x || from.residual || out.planes)
+        conv_scan<Chain::THREADS>(from, out, p);
+    else
+        conv_chain<Chain>((float *)dynamic, from.x, from.w, from.bias, out.d, out.p0, out.p1, p.own);
 }
 
 template <class Tl> WW_INLINE void conv_split(const TensorMap &map_x, const TensorMap &map_w, const ConvSource &from, const ConvOut &out, const ConvSplit &p) {

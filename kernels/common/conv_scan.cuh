@@ -61,8 +61,8 @@ WW_INLINE void conv_scan_planes(const float (&v)[2], const ConvOut &out, const C
     to[(unsigned long long)p.own.pixels * p.pitch_d / 2] = lo;
 }
 
-// The whole convolution by the first THREADS threads of each block. LENGTHY: with any activation.
-template <unsigned THREADS, bool LENGTHY> WW_INLINE void conv_scan(const ConvSource &from, const ConvOut &out, const ConvSplit &p) {
+// The whole convolution by the first THREADS threads of each block, with short activations.
+template <unsigned THREADS> WW_INLINE void conv_scan(const ConvSource &from, const ConvOut &out, const ConvSplit &p) {
     const Conv &own = p.own;
     const unsigned parts = conv_blocks(own.group_out), lane = threadIdx.x & 31, plane = own.out[0] * own.out[1] * own.out[2];
     const unsigned long long items = (unsigned long long)own.pixels * parts, all = (unsigned long long)own.pixels * p.pitch_d;
@@ -81,15 +81,7 @@ template <unsigned THREADS, bool LENGTHY> WW_INLINE void conv_scan(const ConvSou
                 v[i] += conv_value(half_float(r[0]), half_float(r[all]), from.residual_scales[(unsigned long long)part * own.pixels + pixel]);
             }
         }
-        if constexpr (LENGTHY) {
-#pragma unroll 1
-            for (unsigned i = 0; i < 2; ++i) {
-                const float y = activate(i ? v[1] : v[0], own.act, out.p0, out.p1);
-                v[0] = i ? v[0] : y, v[1] = i ? y : v[1];
-            }
-        } else {
-            activate_short(v, own.act, out.p0, out.p1);
-        }
+        activate_short(v, own.act, out.p0, out.p1);
         float *const to = conv_place(out.d, pixel, own);
         for (unsigned i = 0; i < 2; ++i) {
             if (filter + i >= own.group_out) v[i] = 0.0f;

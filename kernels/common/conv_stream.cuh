@@ -11,7 +11,7 @@ template <int BM_, int BN_, int UNITS_, bool HALF_> struct ConvTile {
     static constexpr bool HALF = HALF_;
     // A unit is what a block needs: the pixels' hi, their lo, the weights' hi and lo; the half forms have both hi alone.
     static constexpr unsigned PLANES = HALF ? 1 : 2, BYTES_X = BM * 128, BYTES_W = BN * 128, AT_W = PLANES * BYTES_X, BYTES = PLANES * (BYTES_X + BYTES_W);
-    static_assert(UNITS * BYTES + GROUPS * (GROUPS == 1 ? 10240 : 8704) + 1024 + 16 * UNITS + 4096 + 16 * BN <= 227 * 1024 && UNITS * BYTES >= CONV_CHAIN_SHARED, "shared memory");
+    static_assert(UNITS * BYTES + GROUPS * (GROUPS == 1 ? 10240 : 8704) + 1024 + 16 * UNITS + 4096 + 16 * BN <= 227 * 1024 && UNITS * BYTES >= CONV_CHAIN_SHARED<typename ConvChainOf<GROUPS>::Type>, "shared memory");
 };
 
 template <int UNITS> struct Ring {
