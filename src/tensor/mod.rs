@@ -10,7 +10,7 @@ mod tests;
 
 pub use device::{DeviceBuffer, DeviceCore, DeviceView, Download, PinnedSlice, Staged};
 pub use forms::{Form, FormKey};
-pub use host::{HostBuffer, HostView, HostViewMut, host_memory_stats, trim_host_memory};
+pub use host::{HostBuffer, HostForms, HostView, HostViewMut, host_memory_stats, trim_host_memory};
 pub use pool::MemoryStats;
 pub use staging::copy_bytes;
 
@@ -57,6 +57,11 @@ impl Tensor {
         HostBuffer::zeroed(element_count("result", &meta.dims)? * meta.dtype.size())
     }
 
+    /// Host memory with any content for a tensor of that description, which the caller writes whole.
+    pub fn host_buffer_for_overwrite(meta: &Meta) -> Result<HostBuffer> {
+        HostBuffer::for_overwrite(element_count("result", &meta.dims)? * meta.dtype.size())
+    }
+
     /// A host tensor over a buffer of the right size.
     pub fn from_host(buffer: HostBuffer, meta: &Meta) -> Tensor {
         debug_assert_eq!(buffer.bytes().len(), shape::size_of(&meta.dims) * meta.dtype.size());
@@ -79,6 +84,13 @@ impl Tensor {
         match &self.data {
             Data::Host(buffer) => Arc::as_ptr(buffer) as usize,
             Data::Device(buffer) => Arc::as_ptr(buffer) as usize,
+        }
+    }
+
+    /// Says that a tensor on the host stays, so that CPU forms may keep what they make of it.
+    pub fn keep_forms(&self) {
+        if let Data::Host(buffer) = &self.data {
+            buffer.forms.get_or_init(HostForms::default);
         }
     }
 
@@ -116,6 +128,7 @@ impl Tensor {
                 dims: &self.meta.dims,
                 dtype: self.meta.dtype,
                 bytes: &buffer.bytes()[..self.byte_size()],
+                forms: buffer.forms.get(),
             }),
             Data::Device(buffer) => {
                 invalid!("a tensor on cuda:{} was given where host data is needed", buffer.core().ordinal())
