@@ -109,7 +109,8 @@ macro_rules! math {
                 <$type>::round_ties_even(self)
             }
             fn pow(self, exponent: Self) -> Self {
-                <$type>::powf(self, exponent)
+                // The common one, and it is exact.
+                if exponent == 2.0 { self * self } else { <$type>::powf(self, exponent) }
             }
         }
     };
@@ -267,12 +268,14 @@ pub fn sign<T: Float>(x: T) -> T {
 #[inline(always)]
 pub fn sum_f64<T: Float>(values: &[T], term: impl Fn(T) -> f64) -> f64 {
     let mut lanes = [0.0; 16];
-    let chunks = values.chunks_exact(16);
-    let rest = chunks.remainder();
-    for chunk in chunks.chain([rest]) {
+    let (chunks, rest) = values.as_chunks::<16>();
+    for chunk in chunks {
         for (lane, &value) in lanes.iter_mut().zip(chunk) {
             *lane += term(value);
         }
+    }
+    for (lane, &value) in lanes.iter_mut().zip(rest) {
+        *lane += term(value);
     }
     for half in [8, 4, 2, 1] {
         for k in 0..half {
@@ -286,12 +289,14 @@ pub fn sum_f64<T: Float>(values: &[T], term: impl Fn(T) -> f64) -> f64 {
 #[inline(always)]
 pub fn fold_max<T: Float>(values: &[T], join: impl Fn(T, T) -> T) -> T {
     let mut lanes = [-T::INFINITY; 16];
-    let chunks = values.chunks_exact(16);
-    let rest = chunks.remainder();
-    for chunk in chunks.chain([rest]) {
+    let (chunks, rest) = values.as_chunks::<16>();
+    for chunk in chunks {
         for (lane, &value) in lanes.iter_mut().zip(chunk) {
             *lane = join(*lane, value);
         }
+    }
+    for (lane, &value) in lanes.iter_mut().zip(rest) {
+        *lane = join(*lane, value);
     }
     lanes.into_iter().fold(-T::INFINITY, &join)
 }

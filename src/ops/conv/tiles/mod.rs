@@ -265,3 +265,6 @@ impl<const M: usize, const N: usize> WithSimd for Sized<'_, '_, M, N> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
