@@ -30,30 +30,39 @@ pub fn vectors_of<S: Simd>(rows: usize, left: usize) -> usize {
     widths.into_iter().find(|&width| width <= wanted).unwrap_or(1)
 }
 
-/// Sums of M rows, written to lines of N vectors: the start of each row, then for each term the rows' factors by a line.
+/// Terms that are summed before they join the sum of those before: a single chain's error grows with its length.
+const BLOCK: usize = 128;
+
+/// Sums of M rows, written to lines of N vectors: the start of each row, then for each term the rows' factors by its line.
 /// The sums are handed on vector by vector, because an array whose address is taken does not stay in registers.
 #[inline(always)]
 pub fn sums<'a, S: Simd, const M: usize, const N: usize>(
     simd: S,
     starts: [f32; M],
-    terms: impl Iterator<Item = (&'a [f32; M], &'a [f32])>,
+    factors: &[[f32; M]],
+    line: impl Fn(usize) -> &'a [f32],
     to: &mut [[[f32; WIDEST]; N]; M],
 ) {
-    let mut sums = starts.map(|start| [simd.splat_f32s(start); N]);
-    for (factors, line) in terms {
-        let line = S::as_simd_f32s(line).0;
-        let line: [S::f32s; N] = std::array::from_fn(|j| line[j]);
-        for i in 0..M {
-            let factor = simd.splat_f32s(factors[i]);
-            for j in 0..N {
-                sums[i][j] = simd.mul_add_e_f32s(factor, line[j], sums[i][j]);
+    for i in 0..M {
+        S::as_mut_simd_f32s(to[i].as_flattened_mut()).0.fill(simd.splat_f32s(starts[i]));
+    }
+    for (block, factors) in factors.chunks(BLOCK).enumerate() {
+        let mut sums = [[simd.splat_f32s(0.0); N]; M];
+        for (index, factors) in factors.iter().enumerate() {
+            let line = S::as_simd_f32s(line(block * BLOCK + index)).0;
+            let line: [S::f32s; N] = std::array::from_fn(|j| line[j]);
+            for i in 0..M {
+                let factor = simd.splat_f32s(factors[i]);
+                for j in 0..N {
+                    sums[i][j] = simd.mul_add_e_f32s(factor, line[j], sums[i][j]);
+                }
             }
         }
-    }
-    for i in 0..M {
-        let (line, _) = S::as_mut_simd_f32s(to[i].as_flattened_mut());
-        for j in 0..N {
-            line[j] = sums[i][j];
+        for i in 0..M {
+            let (line, _) = S::as_mut_simd_f32s(to[i].as_flattened_mut());
+            for j in 0..N {
+                line[j] = simd.add_f32s(line[j], sums[i][j]);
+            }
         }
     }
 }

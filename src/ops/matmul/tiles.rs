@@ -160,10 +160,11 @@ impl<const M: usize> WithSimd for Sized<'_, '_, M> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Tile { rows, panel, range, depth, y } = self.0;
-        let factors = rows.as_chunks::<M>().0;
-        let lines = panel.chunks_exact(VECTORS * S::F32_LANES);
+        let factors = rows[..M * depth].as_chunks::<M>().0;
+        let width = VECTORS * S::F32_LANES;
+        let line = |term: usize| &panel[term * width..][..width];
         let mut sums = [[[0.0; WIDEST]; VECTORS]; M];
-        tile::sums::<S, M, VECTORS>(simd, [0.0; M], factors.iter().take(depth).zip(lines), &mut sums);
+        tile::sums::<S, M, VECTORS>(simd, [0.0; M], factors, line, &mut sums);
         for (sums, y) in sums.iter().zip(y) {
             let sums = &sums.as_flattened()[..range.len()];
             y[range.clone()].copy_from_slice(sums);

@@ -245,12 +245,12 @@ impl<const M: usize, const N: usize> WithSimd for Sized<'_, '_, M, N> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Tile { part, row, range, y } = self.0;
         let (depth, reach) = (part.offsets.len(), N * S::F32_LANES);
-        let factors = part.weights[row * depth..].as_chunks::<M>().0;
+        let factors = &part.weights[row * depth..][..M * depth].as_chunks::<M>().0;
         let starts = part.bias.map_or([0.0; M], |bias| std::array::from_fn(|i| bias[row + i]));
         let copy = &part.copy[range.start..];
-        let terms = factors.iter().zip(part.offsets).map(|(factors, &at)| (factors, &copy[at..][..reach]));
+        let line = |term: usize| &copy[part.offsets[term]..][..reach];
         let mut sums = [[[0.0; WIDEST]; N]; M];
-        tile::sums::<S, M, N>(simd, starts, terms, &mut sums);
+        tile::sums::<S, M, N>(simd, starts, factors, line, &mut sums);
         // Stretches that lie within a line.
         let mut at = range.start;
         while at < range.end {
