@@ -5,7 +5,7 @@
 const SHIFT: f32 = 12_582_912.0;
 const SHIFT_WIDE: f64 = 6_755_399_441_055_744.0;
 /// ln 2 in two parts, the first of which is exact times small whole numbers.
-const LN_2: [f32; 2] = [0.693_359_375, -2.121_944_4e-4];
+const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
 const LN_2_WIDE: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
 
 /// (e^r - 1 - r) / r^2 for |r| up to ln(2) / 2, and the same for float64, to 2^-40.
