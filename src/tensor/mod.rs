@@ -87,13 +87,6 @@ impl Tensor {
         }
     }
 
-    /// Says that a tensor on the host stays, so that CPU forms may keep what they make of it.
-    pub fn keep_forms(&self) {
-        if let Data::Host(buffer) = &self.data {
-            buffer.forms.get_or_init(HostForms::default);
-        }
-    }
-
     /// Size of the elements in bytes.
     pub fn byte_size(&self) -> usize {
         self.meta.size() * self.meta.dtype.size()
@@ -157,10 +150,13 @@ impl Tensor {
         }
     }
 
-    /// Has the GPU keep what products and convolutions make of these weights, from the first use on and as long as the tensor.
+    /// Has the device keep what products and convolutions make of these weights, from the first use on and as long as the tensor.
     pub fn keep_forms(&self) {
-        if let Data::Device(buffer) = &self.data {
-            buffer.keep_forms();
+        match &self.data {
+            Data::Host(buffer) => {
+                buffer.forms.get_or_init(HostForms::default);
+            }
+            Data::Device(buffer) => buffer.keep_forms(),
         }
     }
 
