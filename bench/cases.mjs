@@ -3,7 +3,7 @@
 /**
  * @typedef {object} Case
  * @property {string} name
- * @property {string} op                            an op of the package, or 'upload', 'download'
+ * @property {string} op                            an op of the package, or 'upload', 'download', 'network'
  * @property {number[][]} inputs                    dims of the required operands
  * @property {string} [text]                        of an expression
  * @property {string[]} [names]                     of its operands, in order
@@ -16,7 +16,11 @@
  * @property {'pinned' | 'plain'} [memory]          host memory of a copy
  * @property {{ flops?: number, bytes?: number }} work  of one call
  * @property {number} [sampleMs]                    milliseconds of one of the nine samples (default 20): more where a GPU slows down under load
+ * @property {Network} [network]
  * @property {Bar} [bar]
+ *
+ * A model, one of those of the OCR example or a file in the folder of WARPWRIGHT_BENCH_MODELS, and what is timed of it.
+ * @typedef {{ ocr?: string, file?: string, part: 'run' | 'create' | 'first' }} Network
  *
  * @typedef {{ of: 'peer' | 'limit', least: number }} Bar  least speed, as a share of the peer's or of the limit
  *
@@ -35,7 +39,8 @@ import gemm from './suites/gemm.mjs';
 import layout from './suites/layout.mjs';
 import matmul from './suites/matmul.mjs';
 import median from './suites/median.mjs';
+import networks from './suites/networks.mjs';
 import reduce from './suites/reduce.mjs';
 
 /** @type {Suite[]} */
-export const SUITES = [matmul, gemm, conv, elementwise, fused, reduce, layout, median, copies];
+export const SUITES = [matmul, gemm, conv, elementwise, fused, reduce, layout, median, copies, networks];

@@ -34,10 +34,11 @@ import { dirname } from 'node:path';
 export function resultOf(suite, one, timing, peer, limits) {
   const { ms, clock, spread } = timing.device ?? timing.call;
   const unit = one.work.flops ? 'flops' : 'bytes';
-  const rate = (one.work[unit] ?? 0) / (ms / 1000);
+  const work = one.work[unit];
+  const rate = work === undefined ? undefined : work / (ms / 1000);
   const isCopy = one.op === 'upload' || one.op === 'download';
   const limit = unit === 'flops' ? floatLimit(one, limits) : isCopy ? undefined : limits.bytesPerSecond;
-  const ofLimit = limit && rate / limit;
+  const ofLimit = limit && rate !== undefined ? rate / limit : undefined;
   const ofPeer = peer && peer.ms / ms;
   const reached = one.bar && (one.bar.of === 'peer' ? ofPeer : ofLimit);
   return {

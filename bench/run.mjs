@@ -7,6 +7,7 @@ import { SUITES } from './cases.mjs';
 import { bytesPerElement, sizeOf } from './inputs.mjs';
 import { limitsOf } from './limits.mjs';
 import { loadDeviceTimer, measure } from './measure.mjs';
+import { loadPeer, measureNetwork } from './networks.mjs';
 import { Peer } from './peer.mjs';
 import { COLUMNS, cellsOf, meanText, resultOf, save, screenLine } from './report.mjs';
 
@@ -78,11 +79,26 @@ async function startPeer(options, id) {
   return peer;
 }
 
+/** @param {import('./cases.mjs').Suite} suite @param {Case} one @param {string} skipped */
+const skip = (suite, one, skipped) => ({ suite: suite.name, name: one.name, bar: one.bar, skipped });
+
+/**
+ * @param {import('./cases.mjs').Suite} suite @param {Case} one
+ * @param {{ info: import('../index.mjs').DeviceInfo, once: boolean, peer?: Peer, limits: import('./limits.mjs').Limits, deviceTimer?: import('./measure.mjs').DeviceTimer, ort?: any }} context
+ */
+async function resultFor(suite, one, { info, once, peer, limits, deviceTimer, ort }) {
+  if (!one.network) {
+    return resultOf(suite.name, one, await measure(api, one, { device: info.id, once, deviceTimer }), await peer?.time(one), limits);
+  }
+  const measured = await measureNetwork(api, one, { device: info.id, once, ort });
+  return measured.call ? resultOf(suite.name, one, { call: measured.call }, measured.peer, limits) : skip(suite, one, String(measured.skipped));
+}
+
 /**
  * @param {import('./cases.mjs').Suite} suite @param {Case[]} cases
- * @param {{ info: import('../index.mjs').DeviceInfo, once: boolean, peer?: Peer, limits: import('./limits.mjs').Limits, deviceTimer?: import('./measure.mjs').DeviceTimer }} context
+ * @param {{ info: import('../index.mjs').DeviceInfo, once: boolean, peer?: Peer, limits: import('./limits.mjs').Limits, deviceTimer?: import('./measure.mjs').DeviceTimer, ort?: any }} context
  */
-async function runSuite(suite, cases, { info, once, peer, limits, deviceTimer }) {
+async function runSuite(suite, cases, { info, once, peer, limits, deviceTimer, ort }) {
   console.log(`\n${suite.title}`);
   if (cases.length === 0) {
     console.log('  nothing to measure on this device');
@@ -93,9 +109,7 @@ async function runSuite(suite, cases, { info, once, peer, limits, deviceTimer })
   const results = [];
   for (const one of cases) {
     const skipped = obstacle(one, info);
-    const result = skipped
-      ? { suite: suite.name, name: one.name, bar: one.bar, skipped }
-      : resultOf(suite.name, one, await measure(api, one, { device: info.id, once, deviceTimer }), await peer?.time(one), limits);
+    const result = skipped ? skip(suite, one, skipped) : await resultFor(suite, one, { info, once, peer, limits, deviceTimer, ort });
     console.log(screenLine(cellsOf(result), nameWidth));
     results.push(result);
   }
@@ -128,10 +142,11 @@ async function main(options) {
   try {
     const limits = once ? { source: 'none' } : await limitsOf(info, peer?.hello);
     const deviceTimer = onGpu ? await loadDeviceTimer() : undefined;
+    const ort = options['no-peer'] || once ? undefined : loadPeer();
     const results = [];
     for (const suite of options.suites) {
       const cases = suite.cases[once ? 'smoke' : onGpu ? 'cuda' : 'cpu'];
-      results.push(...(await runSuite(suite, cases, { info, once, peer, limits, deviceTimer })));
+      results.push(...(await runSuite(suite, cases, { info, once, peer, limits, deviceTimer, ort })));
     }
     printVerdict(results);
     if (once && !options.json) return;

@@ -36,12 +36,15 @@ macro_rules! float {
             const ONE: Self = 1.0;
             const INFINITY: Self = <$type>::INFINITY;
             const NAN: Self = <$type>::NAN;
+            #[inline(always)]
             fn from_f64(value: f64) -> Self {
                 value as $type
             }
+            #[inline(always)]
             fn to_f64(self) -> f64 {
                 self as f64
             }
+            #[inline(always)]
             fn is_nan(self) -> bool {
                 <$type>::is_nan(self)
             }

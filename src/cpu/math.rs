@@ -1,7 +1,7 @@
 //! Scalar functions over float32 and float64, right over the whole range: NaN in gives NaN out, infinities give what
 //! the defining formula gives in IEEE arithmetic, small results keep their digits.
 
-use super::Float;
+use super::{Float, single};
 
 /// Functions of the element type's own precision.
 #[allow(missing_docs)]
@@ -28,6 +28,7 @@ pub trait Math: Float {
     fn floor(self) -> Self;
     fn ceil(self) -> Self;
     fn round(self) -> Self;
+    fn gelu(self) -> Self;
     fn pow(self, exponent: Self) -> Self;
     /// The exact remainder of the truncated quotient.
     fn fmod(self, divisor: Self) -> Self;
@@ -43,7 +44,7 @@ macro_rules! of_std {
 }
 
 macro_rules! math {
-    ($type:ty, $erf:path, $asinh:path, $acosh:path, $atanh:path) => {
+    ($type:ty, $exp:path, $gelu:path, $erf:path, $asinh:path, $acosh:path, $atanh:path) => {
         impl Math for $type {
             of_std! { $type: tan asin acos atan sinh cosh }
             fn asinh(self) -> Self {
@@ -58,8 +59,13 @@ macro_rules! math {
             fn fmod(self, divisor: Self) -> Self {
                 self % divisor
             }
+            #[inline(always)]
             fn exp(self) -> Self {
-                <$type>::exp(self)
+                $exp(self)
+            }
+            #[inline(always)]
+            fn gelu(self) -> Self {
+                $gelu(self)
             }
             fn exp_m1(self) -> Self {
                 <$type>::exp_m1(self)
@@ -70,6 +76,7 @@ macro_rules! math {
             fn ln_1p(self) -> Self {
                 <$type>::ln_1p(self)
             }
+            #[inline(always)]
             fn sqrt(self) -> Self {
                 <$type>::sqrt(self)
             }
@@ -85,60 +92,72 @@ macro_rules! math {
             fn cos(self) -> Self {
                 <$type>::cos(self)
             }
+            #[inline(always)]
             fn abs(self) -> Self {
                 <$type>::abs(self)
             }
+            #[inline(always)]
             fn floor(self) -> Self {
                 <$type>::floor(self)
             }
+            #[inline(always)]
             fn ceil(self) -> Self {
                 <$type>::ceil(self)
             }
+            #[inline(always)]
             fn round(self) -> Self {
                 <$type>::round_ties_even(self)
             }
             fn pow(self, exponent: Self) -> Self {
-                <$type>::powf(self, exponent)
+                // The common one, and it is exact.
+                if exponent == 2.0 { self * self } else { <$type>::powf(self, exponent) }
             }
         }
     };
 }
 
 // The inverse hyperbolic functions of std lose digits where results are small.
-math!(f32, libm::erff, libm::asinhf, libm::acoshf, libm::atanhf);
-math!(f64, libm::erf, libm::asinh, libm::acosh, libm::atanh);
+math!(f32, single::exp, single::gelu, libm::erff, libm::asinhf, libm::acoshf, libm::atanhf);
+math!(f64, f64::exp, gelu, libm::erf, libm::asinh, libm::acosh, libm::atanh);
 
 /// The larger value; NaN where either is NaN.
+#[inline(always)]
 pub fn max<T: Float>(a: T, b: T) -> T {
     if a > b || a.is_nan() { a } else { b }
 }
 
 /// The smaller value; NaN where either is NaN.
+#[inline(always)]
 pub fn min<T: Float>(a: T, b: T) -> T {
     if a < b || a.is_nan() { a } else { b }
 }
 
 /// max(x, 0); NaN stays.
+#[inline(always)]
 pub fn relu<T: Float>(x: T) -> T {
     if x <= T::ZERO { T::ZERO } else { x }
 }
 
 /// x, or alpha * x below 0.
+#[inline(always)]
 pub fn leaky_relu<T: Float>(x: T, alpha: T) -> T {
     if x < T::ZERO { alpha * x } else { x }
 }
 
 /// x, or alpha * (exp(x) - 1) below 0.
+#[inline(always)]
 pub fn elu<T: Math>(x: T, alpha: T) -> T {
     if x > T::ZERO { x } else { alpha * x.exp_m1() }
 }
 
 /// x, or alpha * (exp(x / alpha) - 1) below 0.
+#[inline(always)]
 pub fn celu<T: Math>(x: T, alpha: T) -> T {
     if x > T::ZERO { x } else { alpha * (x / alpha).exp_m1() }
 }
 
 /// x nearer to 0 by bias where it lies beyond lambd, else 0; NaN stays.
+#[inline(always)]
 pub fn shrink<T: Float>(x: T, bias: T, lambd: T) -> T {
     if x < -lambd {
         x + bias
@@ -152,17 +171,20 @@ pub fn shrink<T: Float>(x: T, bias: T, lambd: T) -> T {
 }
 
 /// gamma * elu(x).
+#[inline(always)]
 pub fn selu<T: Math>(x: T, alpha: T, gamma: T) -> T {
     gamma * elu(x, alpha)
 }
 
 /// 1 / (1 + exp(-x)).
+#[inline(always)]
 pub fn sigmoid<T: Math>(x: T) -> T {
     let e = (-x.abs()).exp();
     if x >= T::ZERO { T::ONE / (T::ONE + e) } else { e / (T::ONE + e) }
 }
 
 /// x * sigmoid(x).
+#[inline(always)]
 pub fn silu<T: Math>(x: T) -> T {
     x * sigmoid(x)
 }
@@ -190,12 +212,14 @@ pub fn gelu_tanh<T: Float>(x: T) -> T {
 }
 
 /// log(1 + exp(x)).
+#[inline(always)]
 pub fn softplus<T: Math>(x: T) -> T {
     let positive = if x > T::ZERO { x } else { T::ZERO };
     positive + (-x.abs()).exp().ln_1p()
 }
 
 /// x * tanh(softplus(x)), as a ratio of polynomials in exp(-|x|) so that neither tail cancels.
+#[inline(always)]
 pub fn mish<T: Math>(x: T) -> T {
     let two = T::ONE + T::ONE;
     let w = (-x.abs()).exp();
@@ -209,23 +233,27 @@ pub fn mish<T: Math>(x: T) -> T {
 }
 
 /// max(x, low), then min with high: high where low > high; NaN stays.
+#[inline(always)]
 pub fn clip<T: Float>(x: T, low: T, high: T) -> T {
     let y = if x < low { low } else { x };
     if y > high { high } else { y }
 }
 
 /// alpha * x + beta within [0, 1].
+#[inline(always)]
 pub fn hard_sigmoid<T: Float>(x: T, alpha: T, beta: T) -> T {
     clip(alpha * x + beta, T::ZERO, T::ONE)
 }
 
 /// x * clip(x + 3, 0, 6) / 6: x + 3 is exact where it is small.
+#[inline(always)]
 pub fn hard_swish<T: Float>(x: T) -> T {
     let six = T::from_f64(6.0);
     x * (clip(x + T::from_f64(3.0), T::ZERO, six) / six)
 }
 
 /// -1, 0 or 1; NaN stays.
+#[inline(always)]
 pub fn sign<T: Float>(x: T) -> T {
     if x > T::ZERO {
         T::ONE
@@ -237,14 +265,17 @@ pub fn sign<T: Float>(x: T) -> T {
 }
 
 /// Sum in float64 over 16 lanes, which vectorise and keep the rounding of long sums small.
+#[inline(always)]
 pub fn sum_f64<T: Float>(values: &[T], term: impl Fn(T) -> f64) -> f64 {
     let mut lanes = [0.0; 16];
-    let chunks = values.chunks_exact(16);
-    let rest = chunks.remainder();
-    for chunk in chunks.chain([rest]) {
+    let (chunks, rest) = values.as_chunks::<16>();
+    for chunk in chunks {
         for (lane, &value) in lanes.iter_mut().zip(chunk) {
             *lane += term(value);
         }
+    }
+    for (lane, &value) in lanes.iter_mut().zip(rest) {
+        *lane += term(value);
     }
     for half in [8, 4, 2, 1] {
         for k in 0..half {
@@ -255,14 +286,17 @@ pub fn sum_f64<T: Float>(values: &[T], term: impl Fn(T) -> f64) -> f64 {
 }
 
 /// Largest element over 16 lanes, -Infinity for none; NaN where `join` passes it on.
+#[inline(always)]
 pub fn fold_max<T: Float>(values: &[T], join: impl Fn(T, T) -> T) -> T {
     let mut lanes = [-T::INFINITY; 16];
-    let chunks = values.chunks_exact(16);
-    let rest = chunks.remainder();
-    for chunk in chunks.chain([rest]) {
+    let (chunks, rest) = values.as_chunks::<16>();
+    for chunk in chunks {
         for (lane, &value) in lanes.iter_mut().zip(chunk) {
             *lane = join(*lane, value);
         }
+    }
+    for (lane, &value) in lanes.iter_mut().zip(rest) {
+        *lane = join(*lane, value);
     }
     lanes.into_iter().fold(-T::INFINITY, &join)
 }

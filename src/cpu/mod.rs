@@ -6,7 +6,10 @@ pub mod half;
 pub mod math;
 mod pieces;
 pub mod scalar;
+pub mod simd;
+mod single;
 mod threads;
+pub mod tile;
 pub mod whole;
 
 pub use float::Float;

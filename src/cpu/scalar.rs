@@ -1,7 +1,9 @@
 //! The table of scalar functions: what the elementwise ops apply to each element, one by one or fused.
 
 use super::math::{self, *};
-use super::{Float, Math};
+use super::{Float, Math, simd};
+use pulp::{Simd, WithSimd};
+use std::marker::PhantomData;
 
 /// What is known of a function, whatever it is of.
 pub trait Named: 'static {
@@ -65,7 +67,50 @@ impl Blocks for f64 {
     }
 }
 
-fn block<F: Scalar, T: Math>(out: &mut [T], [a, b, c]: [&[T]; 3], parameters: [T; 2]) {
+/// Applies a function to blocks, compiled for the processor's vectors. Nothing is contracted, so that results are the same.
+pub fn block<F: Scalar, T: Math>(out: &mut [T], operands: [&[T]; 3], parameters: [T; 2]) {
+    simd::dispatch(Apply::<F, T> { out, operands, parameters, function: PhantomData });
+}
+
+/// Applies a function of one operand in place.
+pub fn in_place<F: Scalar, T: Math>(values: &mut [T], parameters: [T; 2]) {
+    simd::dispatch(InPlace::<F, T> { values, parameters, function: PhantomData });
+}
+
+struct InPlace<'a, F, T> {
+    values: &'a mut [T],
+    parameters: [T; 2],
+    function: PhantomData<F>,
+}
+
+impl<F: Scalar, T: Math> WithSimd for InPlace<'_, F, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let (zero, parameters) = (T::ZERO, self.parameters);
+        self.values.iter_mut().for_each(|value| *value = F::of([*value, zero, zero], parameters));
+    }
+}
+
+struct Apply<'a, F, T> {
+    out: &'a mut [T],
+    operands: [&'a [T]; 3],
+    parameters: [T; 2],
+    function: PhantomData<F>,
+}
+
+impl<F: Scalar, T: Math> WithSimd for Apply<'_, F, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        each::<F, T>(self.out, self.operands, self.parameters);
+    }
+}
+
+#[inline(always)]
+fn each<F: Scalar, T: Math>(out: &mut [T], [a, b, c]: [&[T]; 3], parameters: [T; 2]) {
     let zero = T::ZERO;
     match F::OPERANDS {
         1 => out.iter_mut().zip(a).for_each(|(y, &a)| *y = F::of([a, zero, zero], parameters)),
@@ -98,7 +143,7 @@ macro_rules! scalars {
         $(
             named! { $type $name $count $cost }
             impl Scalar for $type {
-                #[inline]
+                #[inline(always)]
                 fn of<T: Math>($operands: [T; 3], $parameters: [T; 2]) -> T {
                     $body
                 }
@@ -117,7 +162,7 @@ scalars! {
     Selu "selu" 1 8 |[x, ..], [alpha, gamma]| selu(x, alpha, gamma);
     Sigmoid "sigmoid" 1 8 |[x, ..], _| sigmoid(x);
     Tanh "tanh" 1 8 |[x, ..], _| x.tanh();
-    Gelu "gelu" 1 16 |[x, ..], _| gelu(x);
+    Gelu "gelu" 1 8 |[x, ..], _| x.gelu();
     GeluTanh "geluTanh" 1 8 |[x, ..], _| gelu_tanh(x);
     Silu "silu" 1 8 |[x, ..], _| silu(x);
     HardSigmoid "hardSigmoid" 1 1 |[x, ..], [alpha, beta]| hard_sigmoid(x, alpha, beta);

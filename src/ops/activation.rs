@@ -4,7 +4,7 @@ use super::Attrs;
 use super::spec::{Attribute, Kind, attribute};
 use super::unary::SELU;
 use crate::cpu::Math;
-use crate::cpu::math::*;
+use crate::cpu::scalar::*;
 use crate::dtype::DType;
 use crate::kernels::{Arg, float_arg};
 
@@ -75,22 +75,22 @@ impl Activation {
 
     /// Applies the function in place.
     pub fn apply<T: Math>(&self, values: &mut [T]) {
-        let [first, second] = self.parameters.map(T::from_f64);
-        match NAMES[self.code as usize] {
-            "relu" => each(values, relu),
-            "leakyRelu" => each(values, |x| leaky_relu(x, first)),
-            "clip" => each(values, |x| clip(x, first, second)),
-            "sigmoid" => each(values, sigmoid),
-            "tanh" => each(values, Math::tanh),
-            "gelu" => each(values, gelu),
-            "silu" => each(values, silu),
-            "elu" => each(values, |x| elu(x, first)),
-            "selu" => each(values, |x| selu(x, first, second)),
-            "geluTanh" => each(values, gelu_tanh),
-            "hardSigmoid" => each(values, |x| hard_sigmoid(x, first, second)),
-            "hardSwish" => each(values, hard_swish),
-            "softplus" => each(values, softplus),
-            "mish" => each(values, mish),
+        let parameters = self.parameters.map(T::from_f64);
+        match self.code {
+            1 => in_place::<Relu, T>(values, parameters),
+            2 => in_place::<LeakyRelu, T>(values, parameters),
+            3 => in_place::<Clip, T>(values, parameters),
+            4 => in_place::<Sigmoid, T>(values, parameters),
+            5 => in_place::<Tanh, T>(values, parameters),
+            6 => in_place::<Gelu, T>(values, parameters),
+            7 => in_place::<Silu, T>(values, parameters),
+            8 => in_place::<Elu, T>(values, parameters),
+            9 => in_place::<Selu, T>(values, parameters),
+            10 => in_place::<GeluTanh, T>(values, parameters),
+            11 => in_place::<HardSigmoid, T>(values, parameters),
+            12 => in_place::<HardSwish, T>(values, parameters),
+            13 => in_place::<Softplus, T>(values, parameters),
+            14 => in_place::<Mish, T>(values, parameters),
             _ => {}
         }
     }
@@ -111,10 +111,6 @@ fn defaults(name: &str) -> [f64; 2] {
         "hardSigmoid" => [0.2, 0.5],
         _ => [0.0, 0.0],
     }
-}
-
-fn each<T: Copy>(values: &mut [T], function: impl Fn(T) -> T) {
-    values.iter_mut().for_each(|value| *value = function(*value));
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::evaluate::layout::{Axis, axes, locate};
 use super::evaluate::{self, Expression};
 use super::operands::host_operand;
 use super::{Call, halves};
-use crate::cpu::scalar::Scalar;
+use crate::cpu::scalar::{Scalar, block};
 use crate::cpu::whole::{Whole, WholeScalar, for_whole};
 use crate::cpu::{Math, for_pieces};
 use crate::kernels::Launcher;
@@ -97,7 +97,11 @@ pub fn map_floats<F: Scalar, T: Math>(
     numbers: [f64; 2],
 ) -> Result<()> {
     let numbers = numbers.map(T::from_f64);
-    map(call, inputs, outputs, F::COST, |x: T| F::of([x, T::ZERO, T::ZERO], numbers))
+    let x = host_operand::<T>(call, inputs, 0)?;
+    for_pieces(outputs[0].as_slice_mut::<T>(), 1, F::COST, |start, piece| {
+        block::<F, T>(piece, [&x[start..], &[], &[]], numbers);
+    });
+    Ok(())
 }
 
 /// The same of whole numbers.

@@ -5,7 +5,7 @@ use super::rows::RowCall;
 use super::spec::*;
 use super::{Attrs, Call, FLOATS};
 use crate::cpu::math::sum_f64;
-use crate::cpu::{Float, for_pieces};
+use crate::cpu::{Float, for_pieces, simd};
 use crate::kernels::{Arg, Launcher, float_arg, linear};
 use crate::shape::{normalize_axis, size_of as product};
 use crate::tensor::{DeviceView, HostView, HostViewMut};
@@ -82,23 +82,37 @@ fn layer_norm<T: Float>(call: &Call, inputs: &[Option<HostView>], outputs: &mut 
     let (scale, bias) = (host_optional::<T>(inputs, 1), host_optional::<T>(inputs, 2));
     let epsilon = call.attrs.float(EPSILON.name);
     let (_, columns) = layer_extents(call)?;
-    for_pieces(outputs[0].as_slice_mut::<T>(), columns, 4, |start, piece| {
-        for (row, y) in x[start..].chunks(columns).zip(piece.chunks_mut(columns)) {
-            let mean = sum_f64(row, T::to_f64) / columns as f64;
-            let squares = sum_f64(row, |value| (value.to_f64() - mean) * (value.to_f64() - mean));
-            let factor = 1.0 / (squares / columns as f64 + epsilon).sqrt();
-            let normal = row.iter().map(|value| (value.to_f64() - mean) * factor);
-            match (scale, bias) {
-                (None, None) => y.iter_mut().zip(normal).for_each(|(y, value)| *y = T::from_f64(value)),
-                (Some(scale), None) => affine(y, normal, scale, std::iter::repeat(&T::ZERO)),
-                (None, Some(bias)) => affine(y, normal, std::iter::repeat(&T::ONE), bias),
-                (Some(scale), Some(bias)) => affine(y, normal, scale, bias),
-            }
-        }
+    for_pieces(outputs[0].as_slice_mut::<T>(), columns, 2, |start, piece| {
+        let rows = x[start..].chunks(columns).zip(piece.chunks_mut(columns));
+        simd::dispatch(
+            #[inline(always)]
+            || rows.for_each(|(row, y)| normalize_row(row, (scale, bias), epsilon, y)),
+        );
     });
     Ok(())
 }
 
+#[inline(always)]
+fn normalize_row<T: Float>(
+    row: &[T],
+    (scale, bias): (Option<&[T]>, Option<&[T]>),
+    epsilon: f64,
+    y: &mut [T],
+) {
+    let count = row.len() as f64;
+    let mean = sum_f64(row, T::to_f64) / count;
+    let squares = sum_f64(row, |value| (value.to_f64() - mean) * (value.to_f64() - mean));
+    let factor = 1.0 / (squares / count + epsilon).sqrt();
+    let normal = row.iter().map(|value| (value.to_f64() - mean) * factor);
+    match (scale, bias) {
+        (None, None) => y.iter_mut().zip(normal).for_each(|(y, value)| *y = T::from_f64(value)),
+        (Some(scale), None) => affine(y, normal, scale, std::iter::repeat(&T::ZERO)),
+        (None, Some(bias)) => affine(y, normal, std::iter::repeat(&T::ONE), bias),
+        (Some(scale), Some(bias)) => affine(y, normal, scale, bias),
+    }
+}
+
+#[inline(always)]
 fn affine<'a, T: Float>(
     y: &mut [T],
     normal: impl Iterator<Item = f64>,

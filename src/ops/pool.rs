@@ -7,7 +7,7 @@ use super::spec::*;
 use super::{Attrs, Call, FLOATS, halves};
 use crate::DType;
 use crate::cpu::math::{fold_max, max, sum_f64};
-use crate::cpu::{Float, for_pieces};
+use crate::cpu::{Float, for_pieces, simd};
 use crate::kernels::{Arg, Launcher, grid_x, linear};
 use crate::tensor::{DeviceView, HostView, HostViewMut};
 use crate::{Result, for_float, mismatch};
@@ -272,7 +272,13 @@ fn global_largest<T: Float>(
 ) -> Result<()> {
     let x = host_operand::<T>(call, inputs, 0)?;
     let size = plane_size(call);
-    reduce_planes(x, size, outputs[0].as_slice_mut::<T>(), |plane| fold_max(plane, max))
+    let largest = |plane: &[T]| {
+        simd::dispatch(
+            #[inline(always)]
+            || fold_max(plane, max),
+        )
+    };
+    reduce_planes(x, size, outputs[0].as_slice_mut::<T>(), largest)
 }
 
 fn global_mean<T: Float>(
@@ -282,9 +288,14 @@ fn global_mean<T: Float>(
 ) -> Result<()> {
     let x = host_operand::<T>(call, inputs, 0)?;
     let size = plane_size(call);
-    reduce_planes(x, size, outputs[0].as_slice_mut::<T>(), |plane| {
-        T::from_f64(sum_f64(plane, T::to_f64) / size as f64)
-    })
+    let mean = |plane: &[T]| {
+        let sum = simd::dispatch(
+            #[inline(always)]
+            || sum_f64(plane, T::to_f64),
+        );
+        T::from_f64(sum / size as f64)
+    };
+    reduce_planes(x, size, outputs[0].as_slice_mut::<T>(), mean)
 }
 
 fn reduce_planes<T: Float>(

@@ -5,7 +5,7 @@ use super::rows::RowCall;
 use super::spec::*;
 use super::{Attrs, Call, FLOATS};
 use crate::cpu::math::{fold_max, sum_f64};
-use crate::cpu::{Math, for_pieces};
+use crate::cpu::{Math, for_pieces, simd};
 use crate::kernels::{Arg, Launcher, linear};
 use crate::shape::{normalize_axis, size_of};
 use crate::tensor::{DeviceView, HostView, HostViewMut};
@@ -75,6 +75,7 @@ fn log_softmax<T: Math>(call: &Call, inputs: &[Option<HostView>], outputs: &mut 
 }
 
 /// NaN is no maximum: it reaches the row through the sum.
+#[inline(always)]
 fn larger<T: Math>(a: T, b: T) -> T {
     if b > a { b } else { a }
 }
@@ -95,12 +96,18 @@ fn normalize<T: Math>(
         return Ok(());
     }
     if inner == 1 {
-        for_pieces(y, length, 16, |start, piece| {
-            for (row, y) in x[start..].chunks(length).zip(piece.chunks_mut(length)) {
-                let most = fold_max(row, larger);
-                let factor = factor(sum_f64(row, |value| (value - most).exp().to_f64()));
-                y.iter_mut().zip(row).for_each(|(y, &x)| *y = finish(x, most, factor));
-            }
+        for_pieces(y, length, 6, |start, piece| {
+            let rows = x[start..].chunks(length).zip(piece.chunks_mut(length));
+            simd::dispatch(
+                #[inline(always)]
+                || {
+                    rows.for_each(|(row, y)| {
+                        let most = fold_max(row, larger);
+                        let factor = factor(sum_f64(row, |value| (value - most).exp().to_f64()));
+                        y.iter_mut().zip(row).for_each(|(y, &x)| *y = finish(x, most, factor));
+                    });
+                },
+            );
         });
         return Ok(());
     }

@@ -1,17 +1,48 @@
 //! Host memory of tensors and typed views of it.
 
-use super::MemoryStats;
+use super::{FormKey, MemoryStats};
 use crate::driver::Pages;
 use crate::ops::Meta;
 use crate::{DType, Error, Result};
+use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Owned host memory, aligned for every element type. Large blocks are kept for reuse when dropped: fresh pages cost
 /// several times what copying into warm ones does.
 pub struct HostBuffer {
     memory: Memory,
     size: usize,
+    pub(super) forms: OnceLock<HostForms>,
+}
+
+/// Forms of a constant on the host that CPU forms read in its place, such as weights in the order of a product's tiles.
+/// They go with its memory.
+#[derive(Default)]
+pub struct HostForms {
+    made: Mutex<Vec<(FormKey, Arc<dyn Any + Send + Sync>)>>,
+}
+
+impl HostForms {
+    /// The form of that key, made if it is not there. The lock is not held meanwhile.
+    pub fn get<T: Send + Sync + 'static>(&self, key: FormKey, make: impl FnOnce() -> T) -> Arc<T> {
+        let lock = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let find = |made: &[(FormKey, Arc<dyn Any + Send + Sync>)]| {
+            made.iter()
+                .find(|(known, _)| *known == key)
+                .and_then(|(_, form)| form.clone().downcast::<T>().ok())
+        };
+        if let Some(form) = find(&lock()) {
+            return form;
+        }
+        let form = Arc::new(make());
+        let mut made = lock();
+        if let Some(form) = find(&made) {
+            return form;
+        }
+        made.push((key, form.clone()));
+        form
+    }
 }
 
 enum Memory {
@@ -49,7 +80,12 @@ impl HostBuffer {
 
     /// Memory of `size` bytes with any content, for a caller that writes all of it.
     pub fn for_overwrite(size: usize) -> Result<HostBuffer> {
-        Ok(HostBuffer::allocate(size)?.0)
+        let (mut buffer, _) = HostBuffer::allocate(size)?;
+        if cfg!(debug_assertions) {
+            // Whoever leaves elements out is found by tests.
+            buffer.bytes_mut().fill(0xa5);
+        }
+        Ok(buffer)
     }
 
     /// The memory, and whether it is fresh and so zeroed.
@@ -64,7 +100,7 @@ impl HostBuffer {
         let used = USED.fetch_add(size as u64, Ordering::Relaxed) + size as u64;
         PEAK.fetch_max(used, Ordering::Relaxed);
         BUFFERS.fetch_add(1, Ordering::Relaxed);
-        Ok((HostBuffer { memory, size }, fresh))
+        Ok((HostBuffer { memory, size, forms: OnceLock::new() }, fresh))
     }
 
     /// The bytes.
@@ -178,9 +214,15 @@ pub struct HostView<'a> {
     /// Element type.
     pub dtype: DType,
     pub(super) bytes: &'a [u8],
+    pub(super) forms: Option<&'a HostForms>,
 }
 
 impl<'a> HostView<'a> {
+    /// Where forms of the elements are kept, for constants.
+    pub fn forms(&self) -> Option<&'a HostForms> {
+        self.forms
+    }
+
     /// The elements' bytes.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes

@@ -10,7 +10,7 @@ mod tests;
 
 pub use device::{DeviceBuffer, DeviceCore, DeviceView, Download, PinnedSlice, Staged};
 pub use forms::{Form, FormKey};
-pub use host::{HostBuffer, HostView, HostViewMut, host_memory_stats, trim_host_memory};
+pub use host::{HostBuffer, HostForms, HostView, HostViewMut, host_memory_stats, trim_host_memory};
 pub use pool::MemoryStats;
 pub use staging::copy_bytes;
 
@@ -55,6 +55,11 @@ impl Tensor {
     /// Zeroed host memory for a tensor of that description.
     pub fn host_buffer(meta: &Meta) -> Result<HostBuffer> {
         HostBuffer::zeroed(element_count("result", &meta.dims)? * meta.dtype.size())
+    }
+
+    /// Host memory with any content for a tensor of that description, which the caller writes whole.
+    pub fn host_buffer_for_overwrite(meta: &Meta) -> Result<HostBuffer> {
+        HostBuffer::for_overwrite(element_count("result", &meta.dims)? * meta.dtype.size())
     }
 
     /// A host tensor over a buffer of the right size.
@@ -116,6 +121,7 @@ impl Tensor {
                 dims: &self.meta.dims,
                 dtype: self.meta.dtype,
                 bytes: &buffer.bytes()[..self.byte_size()],
+                forms: buffer.forms.get(),
             }),
             Data::Device(buffer) => {
                 invalid!("a tensor on cuda:{} was given where host data is needed", buffer.core().ordinal())
@@ -144,10 +150,13 @@ impl Tensor {
         }
     }
 
-    /// Has the GPU keep what products and convolutions make of these weights, from the first use on and as long as the tensor.
+    /// Has the device keep what products and convolutions make of these weights, from the first use on and as long as the tensor.
     pub fn keep_forms(&self) {
-        if let Data::Device(buffer) = &self.data {
-            buffer.keep_forms();
+        match &self.data {
+            Data::Host(buffer) => {
+                buffer.forms.get_or_init(HostForms::default);
+            }
+            Data::Device(buffer) => buffer.keep_forms(),
         }
     }
 

@@ -98,7 +98,12 @@ impl Values {
     /// A step's operands on the host.
     fn host_operands(&mut self, step: &Step) -> Result<Vec<Option<Tensor>>> {
         let mut find = |operand: &Operand| match operand.source() {
-            Source::Constant { tensor, .. } => Ok(tensor.clone()),
+            Source::Constant { tensor, lasting } => {
+                if *lasting {
+                    tensor.keep_forms();
+                }
+                Ok(tensor.clone())
+            }
             Source::Slot(slot) => self.0[*slot].host()?.reshape(operand.dims()),
         };
         step.inputs.iter().map(|input| input.as_ref().map(&mut find).transpose()).collect()

@@ -2,18 +2,38 @@
 //! narrow that a product would not pay.
 
 use super::super::Call;
+use super::super::activation::Activation;
 use super::super::geometry::WindowAxis;
 use super::super::operands::{host_operand, host_optional};
 use super::problem::{Problem, finish};
+use super::tiles::Tiles;
 use crate::Result;
 use crate::cpu::{Math, Matrix, MatrixMut, for_pieces, matmul};
 use crate::tensor::{HostView, HostViewMut};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Elements of the column buffer, about.
 const COLUMNS: usize = 1 << 18;
 /// Fewest windows for which columns are laid out at a time.
 const FEWEST: usize = 64;
+
+/// The form for float32.
+pub fn run_single(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
+    let problem = super::problem(call)?;
+    let Some(tiles) = Tiles::new(&problem) else { return run::<f32>(call, inputs, outputs) };
+    let (x, w) = (host_operand(call, inputs, 0)?, host_operand(call, inputs, 1)?);
+    let y = outputs[0].as_slice_mut();
+    if !y.is_empty() {
+        let forms = inputs[1].as_ref().and_then(HostView::forms);
+        let packed = match forms {
+            Some(forms) => forms.get(tiles.key(), || tiles.pack(w)),
+            None => Arc::new(tiles.pack(w)),
+        };
+        tiles.run(x, &packed, host_optional(inputs, 2), Activation::new(&call.attrs), y);
+    }
+    Ok(())
+}
 
 pub fn run<T: Math>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
     let problem = super::problem(call)?;

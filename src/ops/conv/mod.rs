@@ -7,17 +7,18 @@ mod launch;
 mod problem;
 mod product;
 mod split;
+mod tiles;
 
 pub(super) use self::launch::*;
 pub(super) use self::problem::*;
 pub use self::split::{Input, Layer, Output, Planar};
 
-use self::cpu::run as on_cpu;
+use self::cpu::{run as on_cpu, run_single};
 use super::activation::{ACTIVATION, ACTIVATION_ALPHA, ACTIVATION_BETA};
 use super::geometry::{AUTO_PAD, DILATIONS, PADS, STRIDES, window_axes};
 use super::spec::*;
 use super::{Attrs, Call, FLOATS};
-use crate::{Result, for_float, mismatch};
+use crate::{DType, Result, mismatch};
 
 /// The option `group`.
 pub const GROUP: Attribute = attribute(
@@ -38,7 +39,10 @@ const fn row(name: &'static str, shape: ShapeRule, doc: &'static str) -> OpSpec 
         dtypes: FLOATS,
         results: Results::One,
         shape,
-        cpu: |call, inputs, outputs| for_float!(call.dtype(), on_cpu(call, inputs, outputs)),
+        cpu: |call, inputs, outputs| match call.dtype() {
+            DType::F64 => on_cpu::<f64>(call, inputs, outputs),
+            _ => run_single(call, inputs, outputs),
+        },
         cuda: cuda::run,
         tolerance: Tolerance::Accumulate,
         doc,
@@ -95,7 +99,7 @@ fn problem(call: &Call) -> Result<Problem> {
 mod tests {
     use super::super::Raw;
     use super::*;
-    use crate::{DType, Tensor};
+    use crate::Tensor;
 
     fn run(op: &str, operands: &[(&[usize], &[f64])], options: &[(&str, Raw)]) -> Result<Vec<f64>> {
         let raw: Vec<_> = options.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();

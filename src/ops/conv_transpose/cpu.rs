@@ -5,7 +5,7 @@ use super::super::Call;
 use super::super::conv::{Problem, finish};
 use super::super::operands::{host_operand, host_optional};
 use crate::Result;
-use crate::cpu::{Math, Matrix, MatrixMut, for_pieces, matmul};
+use crate::cpu::{Math, Matrix, MatrixMut, for_pieces, matmul, simd};
 use crate::tensor::{HostView, HostViewMut};
 
 /// Elements of the buffer of products, about.
@@ -61,8 +61,41 @@ fn add_channels<T: Math>(problem: &Problem, x: &[T], w: &[T], channel: usize, y:
     let mut out =
         MatrixMut { data: &mut products, rows: count * taps, columns: plane_in, row_stride: plane_in };
     matmul(&mut out, &weights, &right, T::ONE, false);
-    for (index, values) in products.chunks(plane_in).enumerate() {
-        add_tap(problem, values, index % taps, &mut y[index / taps * plane..][..plane]);
+    if !is_woven(problem) {
+        for (index, values) in products.chunks(plane_in).enumerate() {
+            add_tap(problem, values, index % taps, &mut y[index / taps * plane..][..plane]);
+        }
+        return;
+    }
+    for (index, pair) in products.chunks(2 * plane_in).enumerate() {
+        let (channel, tap) = (2 * index / taps, 2 * index % taps);
+        simd::dispatch(
+            #[inline(always)]
+            || add_pair(problem, pair.split_at(plane_in), tap, &mut y[channel * plane..][..plane]),
+        );
+    }
+}
+
+/// Whether the elements of every line are those of two taps in turn.
+fn is_woven(problem: &Problem) -> bool {
+    let width = &problem.axes[2];
+    [width.kernel, width.stride, width.dilation, width.begin] == [2, 2, 1, 0]
+        && width.input == 2 * width.output
+}
+
+/// Adds the products of two neighbouring taps, which share no element, to a plane of the result.
+#[inline(always)]
+fn add_pair<T: Math>(problem: &Problem, (even, odd): (&[T], &[T]), tap: usize, y: &mut [T]) {
+    let [depth, height, width] = problem.axes;
+    let (tap_d, tap_h) = (tap / (height.kernel * 2), tap / 2 % height.kernel);
+    for d in depth.windows(tap_d) {
+        for h in height.windows(tap_h) {
+            let from = (d * height.output + h) * width.output;
+            let row = depth.position(d, tap_d) * height.input + height.position(h, tap_h);
+            let to = y[row * width.input..][..width.input].as_chunks_mut::<2>().0.iter_mut();
+            let pairs = even[from..].iter().zip(&odd[from..]);
+            to.zip(pairs).for_each(|(y, (&even, &odd))| *y = [y[0] + even, y[1] + odd]);
+        }
     }
 }
 

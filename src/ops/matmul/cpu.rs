@@ -4,11 +4,27 @@ use super::super::Call;
 use super::super::activation::Activation;
 use super::super::operands::{host_operand, host_optional};
 use super::Product;
+use super::tiles::Tiles;
 use crate::Result;
 use crate::cpu::{Math, Matrix, MatrixMut, for_pieces, matmul};
 use crate::tensor::{HostView, HostViewMut};
 
-pub fn run<T: Math>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
+/// The form for float32.
+pub fn run_single(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
+    let forms = inputs[1].as_ref().and_then(HostView::forms);
+    run::<f32>(call, inputs, outputs, |product, a, b, alpha, y| match Tiles::new(product, b, forms) {
+        Some(tiles) => tiles.run(a, alpha, y),
+        None => multiply(product, a, b, alpha, y),
+    })
+}
+
+/// The form with that product.
+pub fn run<T: Math>(
+    call: &Call,
+    inputs: &[Option<HostView>],
+    outputs: &mut [HostViewMut],
+    multiply: impl FnOnce(&Product, &[T], &[T], T, &mut [T]),
+) -> Result<()> {
     let product = Product::of(call)?;
     let y = outputs[0].as_slice_mut::<T>();
     if y.is_empty() {
@@ -32,7 +48,8 @@ pub fn run<T: Math>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [Hos
     Ok(())
 }
 
-fn multiply<T: Math>(product: &Product, a: &[T], b: &[T], alpha: T, y: &mut [T]) {
+/// y = alpha * a * b, product by product.
+pub fn multiply<T: Math>(product: &Product, a: &[T], b: &[T], alpha: T, y: &mut [T]) {
     let Product { m, n, k, pitch_a, pitch_b, .. } = *product;
     let strides = |transposed, pitch| if transposed { (1, pitch) } else { (pitch, 1) };
     let (row_a, column_a) = strides(product.transposed_a, pitch_a);

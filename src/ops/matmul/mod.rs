@@ -8,16 +8,17 @@ mod each;
 mod half;
 mod route;
 mod split;
+mod tiles;
 
 pub(super) use self::each::{Each, EachJob};
 
-use self::cpu::run as on_cpu;
+use self::cpu::{multiply, run as on_cpu, run_single};
 use super::activation::{ACTIVATION, ACTIVATION_ALPHA, ACTIVATION_BETA};
 use super::spec::*;
 use super::{Attrs, Call, FLOATS};
 use crate::dtype::DType;
 use crate::shape::{Dims, broadcast, broadcast_strides, size_of};
-use crate::{Result, for_float, invalid, mismatch};
+use crate::{Result, invalid, mismatch};
 
 /// The family's rows.
 pub const OPS: &[OpSpec] = &[OpSpec {
@@ -36,7 +37,10 @@ pub const OPS: &[OpSpec] = &[OpSpec {
     dtypes: FLOATS,
     results: Results::One,
     shape,
-    cpu: |call, inputs, outputs| for_float!(call.dtype(), on_cpu(call, inputs, outputs)),
+    cpu: |call, inputs, outputs| match call.dtype() {
+        DType::F64 => on_cpu::<f64>(call, inputs, outputs, multiply),
+        _ => run_single(call, inputs, outputs),
+    },
     cuda: cuda::run,
     tolerance: Tolerance::Accumulate,
     doc: "activation(alpha * a b + beta * c + bias) for a [..., m, k] and b [..., k, n], leading dims broadcast as NumPy \

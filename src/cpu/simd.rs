@@ -1,0 +1,36 @@
+//! The vector instructions of this processor.
+
+use super::tile;
+use pulp::{Arch, Simd, WithSimd};
+use std::sync::OnceLock;
+
+fn arch() -> Arch {
+    static ARCH: OnceLock<Arch> = OnceLock::new();
+    *ARCH.get_or_init(Arch::new)
+}
+
+/// Calls work compiled for the widest vectors that the processor has.
+pub fn dispatch<W: WithSimd>(work: W) -> W::Output {
+    arch().dispatch(work)
+}
+
+struct Sizes;
+
+impl WithSimd for Sizes {
+    type Output = [usize; 2];
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> [usize; 2] {
+        [tile::most_rows::<S>(), S::F32_LANES]
+    }
+}
+
+/// Rows of the largest tile.
+pub fn most_rows() -> usize {
+    dispatch(Sizes)[0]
+}
+
+/// Elements of a vector of float32.
+pub fn lanes() -> usize {
+    dispatch(Sizes)[1]
+}

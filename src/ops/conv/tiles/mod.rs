@@ -1,0 +1,270 @@
+//! float32 convolution by tiles of sums in registers. What a range of windows sees is copied once, with its padding and
+//! sorted by the stride's residues, so that every term of a line of windows is a line of the copy at a fixed distance.
+
+mod units;
+mod window;
+
+use super::super::activation::Activation;
+use super::problem::Problem;
+use crate::cpu::tile::{self, REACH, WIDEST, for_tile};
+use crate::cpu::{for_pieces, simd, thread_count};
+use crate::tensor::FormKey;
+use pulp::{Simd, WithSimd};
+use std::cell::RefCell;
+use std::ops::Range;
+use units::{Split, Unit};
+use window::{Steps, copy_seen, tap_offsets};
+
+/// Elements of a copy, about: what stays in a core's second cache.
+const COPIED: usize = 1 << 17;
+/// The most by which one line's copy may exceed that.
+const LONGEST: usize = 1 << 22;
+
+/// A convolution that this form takes.
+pub struct Tiles<'a> {
+    problem: &'a Problem,
+    lines: Steps,
+    columns: Steps,
+}
+
+impl<'a> Tiles<'a> {
+    /// The form, where it suits: over at most two axes, with windows that are not too far apart.
+    pub fn new(problem: &'a Problem) -> Option<Tiles<'a>> {
+        let [depth, mut height, mut width] = problem.axes;
+        if depth.input != 1
+            || depth.output != 1
+            || depth.kernel != 1
+            || problem.group_in * problem.windows() == 0
+        {
+            return None;
+        }
+        if problem.is_pointwise() {
+            // One line of all elements.
+            width.input = problem.slid();
+            (width.output, width.stride) = (width.input, 1);
+            (height.input, height.output) = (1, 1);
+        }
+        let tiles = Tiles { problem, lines: Steps::new(height), columns: Steps::new(width) };
+        let line = tiles.lines.all_seen(1).checked_mul(tiles.columns.all_seen(width.output))?;
+        let fits = height.output == 1 || line.checked_mul(problem.group_in)? <= LONGEST;
+        (fits && line <= LONGEST).then_some(tiles)
+    }
+
+    fn depth(&self) -> usize {
+        self.problem.group_in * self.problem.taps()
+    }
+
+    /// What the order of packed weights depends on.
+    pub fn key(&self) -> FormKey {
+        let Problem { groups, group_out, .. } = *self.problem;
+        ("conv tiles", [groups as u64, group_out as u64, self.depth() as u64, 0, 0, 0])
+    }
+
+    /// The weights in the order in which tiles take them.
+    pub fn pack(&self, w: &[f32]) -> Vec<f32> {
+        let (depth, rows) = (self.depth(), self.problem.group_out);
+        let mut packed = vec![0.0; w.len()];
+        for_pieces(&mut packed, rows * depth, 1, |start, piece| {
+            for (index, to) in piece.chunks_mut(rows * depth).enumerate() {
+                pack_rows(&w[start + index * rows * depth..][..rows * depth], depth, simd::most_rows(), to);
+            }
+        });
+        packed
+    }
+
+    /// y = activation(x * w + bias) with packed weights.
+    pub fn run(
+        &self,
+        x: &[f32],
+        packed: &[f32],
+        bias: Option<&[f32]>,
+        activation: Activation,
+        y: &mut [f32],
+    ) {
+        let split = Split::new(self, thread_count());
+        let mut units = split.units(self, y);
+        let work = Work { tiles: self, x, packed, bias, activation };
+        for_pieces(&mut units, 1, split.cost, |_, units| simd::dispatch(Run { work: &work, units }));
+    }
+}
+
+/// Panels of rows, each with the factors of one term side by side.
+fn pack_rows(w: &[f32], depth: usize, most: usize, to: &mut [f32]) {
+    let (mut row, rows) = (0, w.len() / depth);
+    while row < rows {
+        let height = tile::rows_of(rows - row, most);
+        let panel = &mut to[row * depth..][..height * depth];
+        for (index, line) in w[row * depth..][..height * depth].chunks_exact(depth).enumerate() {
+            panel[index..].iter_mut().step_by(height).zip(line).for_each(|(to, &w)| *to = w);
+        }
+        row += height;
+    }
+}
+
+struct Work<'a> {
+    tiles: &'a Tiles<'a>,
+    x: &'a [f32],
+    packed: &'a [f32],
+    bias: Option<&'a [f32]>,
+    activation: Activation,
+}
+
+struct Run<'a, 'y> {
+    work: &'a Work<'a>,
+    units: &'a mut [Unit<'y>],
+}
+
+thread_local! {
+    static COPY: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+}
+
+impl WithSimd for Run<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        COPY.with_borrow_mut(|copy| {
+            for unit in self.units {
+                run_unit(simd, self.work, unit, copy);
+            }
+        });
+    }
+}
+
+#[inline(always)]
+fn run_unit<S: Simd>(simd: S, work: &Work, unit: &mut Unit, copy: &mut Vec<f32>) {
+    let Tiles { problem, lines, columns } = work.tiles;
+    let range = unit.range;
+    let channel = lines.all_seen(range[0]) * columns.all_seen(range[1]);
+    if copy.len() < channel * problem.group_in + REACH {
+        copy.resize(channel * problem.group_in + REACH, 0.0);
+    }
+    let plane = problem.slid();
+    let x = &work.x[unit.group * problem.group_in * plane..];
+    for (x, to) in x.chunks_exact(plane).zip(copy.chunks_exact_mut(channel)).take(problem.group_in) {
+        copy_seen([lines, columns], unit.first, range, x, to);
+    }
+    let taps = tap_offsets(lines, columns, range);
+    let offsets: Vec<usize> =
+        (0..problem.group_in).flat_map(|c| taps.iter().map(move |tap| c * channel + tap)).collect();
+    let (depth, of_group) = (work.tiles.depth(), unit.group % problem.groups);
+    let filter = of_group * problem.group_out + unit.row;
+    let weights = &work.packed[filter * depth..][..unit.rows.len() * depth];
+    let bias = work.bias.map(|bias| &bias[filter..][..unit.rows.len()]);
+    let part =
+        Part { copy, offsets: &offsets, weights, bias, pitch: columns.seen(range[1]), width: range[1] };
+    run_part(simd, &part, range[0], &mut unit.rows);
+    if !work.activation.is_none() {
+        unit.rows.iter_mut().for_each(|row| work.activation.apply(row));
+    }
+}
+
+/// Rows of the result over a range of windows.
+struct Part<'a> {
+    copy: &'a [f32],
+    offsets: &'a [usize],
+    weights: &'a [f32],
+    bias: Option<&'a [f32]>,
+    /// Elements from one line's windows to the next one's in the copy.
+    pitch: usize,
+    /// Windows of a line.
+    width: usize,
+}
+
+#[inline(always)]
+fn run_part<S: Simd>(simd: S, part: &Part, lines: usize, y: &mut [&mut [f32]]) {
+    let vectors = |count: usize| count.div_ceil(S::F32_LANES);
+    // Lines may be walked as one, with what lies between them computed and dropped.
+    let joined = (lines - 1) * part.pitch + part.width;
+    if vectors(joined) <= lines * vectors(part.width) {
+        run_strips(simd, part, 0..joined, y);
+    } else {
+        for line in 0..lines {
+            run_strips(simd, part, line * part.pitch..line * part.pitch + part.width, y);
+        }
+    }
+}
+
+#[inline(always)]
+fn run_strips<S: Simd>(simd: S, part: &Part, range: Range<usize>, y: &mut [&mut [f32]]) {
+    let most = tile::most_rows::<S>();
+    let full = y.len() / most * most;
+    let (upper, lower) = y.split_at_mut(full);
+    let mut at = range.start;
+    while at < range.end && full > 0 {
+        let vectors = tile::vectors_of::<S>(most, range.end - at);
+        let past = (at + vectors * S::F32_LANES).min(range.end);
+        for (panel, rows) in upper.chunks_exact_mut(most).enumerate() {
+            for_tile!(
+                most,
+                vectors,
+                run_tile(simd, Tile { part, row: panel * most, range: at..past, y: rows })
+            );
+        }
+        at = past;
+    }
+    let mut row = 0;
+    while row < lower.len() {
+        let height = tile::rows_of(lower.len() - row, most);
+        let rows = &mut lower[row..row + height];
+        let mut at = range.start;
+        while at < range.end {
+            let vectors = tile::vectors_of::<S>(height, range.end - at);
+            let past = (at + vectors * S::F32_LANES).min(range.end);
+            for_tile!(
+                height,
+                vectors,
+                run_tile(simd, Tile { part, row: full + row, range: at..past, y: rows })
+            );
+            at = past;
+        }
+        row += height;
+    }
+}
+
+/// Windows `range`, counted with the pitch, of some rows.
+struct Tile<'a, 'y> {
+    part: &'a Part<'a>,
+    row: usize,
+    range: Range<usize>,
+    y: &'a mut [&'y mut [f32]],
+}
+
+/// A tile of M rows by N vectors.
+struct Sized<'a, 'y, const M: usize, const N: usize>(Tile<'a, 'y>);
+
+/// Compiled once for each size and kind of vectors.
+fn run_tile<S: Simd, const M: usize, const N: usize>(simd: S, tile: Tile) {
+    simd.vectorize(Sized::<M, N>(tile));
+}
+
+impl<const M: usize, const N: usize> WithSimd for Sized<'_, '_, M, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Tile { part, row, range, y } = self.0;
+        let (depth, reach) = (part.offsets.len(), N * S::F32_LANES);
+        let factors = &part.weights[row * depth..][..M * depth].as_chunks::<M>().0;
+        let starts = part.bias.map_or([0.0; M], |bias| std::array::from_fn(|i| bias[row + i]));
+        let copy = &part.copy[range.start..];
+        let line = |term: usize| &copy[part.offsets[term]..][..reach];
+        let mut sums = [[[0.0; WIDEST]; N]; M];
+        tile::sums::<S, M, N>(simd, starts, factors, line, &mut sums);
+        // Stretches that lie within a line.
+        let mut at = range.start;
+        while at < range.end {
+            let (line, column) = (at / part.pitch, at % part.pitch);
+            let next = (at - column + part.pitch).min(range.end);
+            let past = next.min(at - column + part.width);
+            for (sums, y) in sums.iter().zip(y.iter_mut()).filter(|_| past > at) {
+                let y = &mut y[line * part.width + column..][..past - at];
+                y.copy_from_slice(&sums.as_flattened()[at - range.start..][..past - at]);
+            }
+            at = next;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! float32 products by a constant on the CPU: b is packed once for tiles of sums in registers and kept with its tensor.
+
+use super::Product;
+use crate::cpu::tile::{self, WIDEST};
+use crate::cpu::{for_pieces, simd, thread_count};
+use crate::tensor::HostForms;
+use pulp::{Simd, WithSimd};
+use std::sync::Arc;
+
+/// Vectors in a row of a tile.
+const VECTORS: usize = 3;
+/// Multiply-adds in a nanosecond.
+const RATE: usize = 48;
+
+/// Columns of b side by side, in panels of a tile's width; the last one is padded with zeros.
+struct Packed {
+    panels: Vec<f32>,
+    width: usize,
+}
+
+/// A product that this form takes.
+pub struct Tiles<'a> {
+    product: &'a Product,
+    packed: Arc<Packed>,
+}
+
+impl<'a> Tiles<'a> {
+    /// The form, where b is kept and there is one product.
+    pub fn new(product: &'a Product, b: &[f32], forms: Option<&HostForms>) -> Option<Tiles<'a>> {
+        let Product { n, k, transposed_b, .. } = *product;
+        let forms = forms.filter(|_| product.batch.is_empty())?;
+        let key = ("matmul tiles", [n as u64, k as u64, u64::from(transposed_b), 0, 0, 0]);
+        Some(Tiles { product, packed: forms.get(key, || pack(product, b)) })
+    }
+
+    /// y = alpha * a * b.
+    pub fn run(&self, a: &[f32], alpha: f32, y: &mut [f32]) {
+        let Product { m, n, k, .. } = *self.product;
+        let most = simd::most_rows();
+        let rows = pack_rows(self.product, a, alpha, most);
+        let width = self.packed.width;
+        let panels = n.div_ceil(width);
+        let work = m * n * k / RATE;
+        let columns = panels.div_ceil((work / 20_000).clamp(1, 4 * thread_count())) * width;
+        let mut units: Vec<Vec<&mut [f32]>> =
+            (0..n.div_ceil(columns)).map(|_| Vec::with_capacity(m)).collect();
+        for row in y.chunks_exact_mut(n) {
+            units.iter_mut().zip(row.chunks_mut(columns)).for_each(|(unit, part)| unit.push(part));
+        }
+        let cost = (work / units.len()).max(1);
+        for_pieces(&mut units, 1, cost, |start, units| {
+            for (index, y) in units.iter_mut().enumerate() {
+                let first = (start + index) * columns / width;
+                simd::dispatch(Run {
+                    rows: &rows,
+                    panels: &self.packed.panels[first * width * k..],
+                    width,
+                    depth: k,
+                    y,
+                });
+            }
+        });
+    }
+}
+
+/// The columns of b, panel by panel.
+fn pack(product: &Product, b: &[f32]) -> Packed {
+    let Product { n, k, transposed_b, pitch_b, .. } = *product;
+    let width = simd::lanes() * VECTORS;
+    let (row, column) = if transposed_b { (1, pitch_b) } else { (pitch_b, 1) };
+    let mut panels = vec![0.0; n.div_ceil(width) * width * k];
+    for_pieces(&mut panels, width * k, 1, |start, piece| {
+        for (index, panel) in piece.chunks_exact_mut(width * k).enumerate() {
+            let first = start / k + index * width;
+            for (at, line) in panel.chunks_exact_mut(width).enumerate() {
+                let from = at * row + first * column;
+                line.iter_mut().take(n - first).enumerate().for_each(|(j, to)| *to = b[from + j * column]);
+            }
+        }
+    });
+    Packed { panels, width }
+}
+
+/// Rows of a tile for as many rows as are left: a few more than there are cost less than another tile.
+fn height(left: usize, most: usize) -> usize {
+    if left > 4 { most } else { 4 }
+}
+
+/// The rows of alpha * a, tile by tile, the terms' factors side by side; zeros below the last row.
+fn pack_rows(product: &Product, a: &[f32], alpha: f32, most: usize) -> Vec<f32> {
+    let Product { m, k, transposed_a, pitch_a, .. } = *product;
+    let last = m % most;
+    let padded = m - last + if last > 0 { height(last, most) } else { 0 };
+    let mut packed = vec![0.0; padded * k];
+    for_pieces(&mut packed, most * k, 1, |start, piece| {
+        for (index, panel) in piece.chunks_mut(most * k).enumerate() {
+            let (first, height) = (start / k + index * most, panel.len() / k);
+            for row in first..(first + height).min(m) {
+                let to = panel[row - first..].iter_mut().step_by(height);
+                if transposed_a {
+                    to.enumerate().for_each(|(at, to)| *to = alpha * a[at * pitch_a + row]);
+                } else {
+                    to.zip(&a[row * pitch_a..][..k]).for_each(|(to, a)| *to = alpha * a);
+                }
+            }
+        }
+    });
+    packed
+}
+
+/// Some columns of the result.
+struct Run<'a, 'y> {
+    rows: &'a [f32],
+    panels: &'a [f32],
+    width: usize,
+    depth: usize,
+    y: &'a mut [&'y mut [f32]],
+}
+
+impl WithSimd for Run<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let most = tile::most_rows::<S>();
+        let columns = self.y[0].len();
+        for (index, panel) in self.panels.chunks_exact(self.width * self.depth).enumerate() {
+            let first = index * self.width;
+            if first >= columns {
+                break;
+            }
+            let range = first..(first + self.width).min(columns);
+            for (tile, y) in self.y.chunks_mut(most).enumerate() {
+                let rows = &self.rows[tile * most * self.depth..];
+                let tile = Tile { rows, panel, range: range.clone(), depth: self.depth, y };
+                if height(tile.y.len(), most) == 8 {
+                    simd.vectorize(Sized::<8>(tile));
+                } else {
+                    simd.vectorize(Sized::<4>(tile));
+                }
+            }
+        }
+    }
+}
+
+struct Tile<'a, 'y> {
+    rows: &'a [f32],
+    panel: &'a [f32],
+    range: std::ops::Range<usize>,
+    depth: usize,
+    y: &'a mut [&'y mut [f32]],
+}
+
+/// A tile of M rows.
+struct Sized<'a, 'y, const M: usize>(Tile<'a, 'y>);
+
+impl<const M: usize> WithSimd for Sized<'_, '_, M> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Tile { rows, panel, range, depth, y } = self.0;
+        let factors = rows[..M * depth].as_chunks::<M>().0;
+        let width = VECTORS * S::F32_LANES;
+        let line = |term: usize| &panel[term * width..][..width];
+        let mut sums = [[[0.0; WIDEST]; VECTORS]; M];
+        tile::sums::<S, M, VECTORS>(simd, [0.0; M], factors, line, &mut sums);
+        for (sums, y) in sums.iter().zip(y) {
+            let sums = &sums.as_flattened()[..range.len()];
+            y[range.clone()].copy_from_slice(sums);
+        }
+    }
+}
