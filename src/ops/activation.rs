@@ -15,6 +15,9 @@ const NAMES: &[&str] = &[
     "hardSwish", "softplus", "mish",
 ];
 
+/// Those of long formulas without parameters that are ops by the same name.
+const OPS: &[&str] = &["sigmoid", "tanh", "gelu", "silu"];
+
 /// The first code of a long formula there.
 const LENGTHY: u32 = 4;
 
@@ -66,6 +69,11 @@ impl Activation {
     /// Whether kernels apply it to registers, before they hand results on.
     pub fn is_short(&self) -> bool {
         self.code < LENGTHY
+    }
+
+    /// The op that does the same, of a long formula without parameters.
+    pub fn op(&self) -> Option<&'static str> {
+        NAMES.get(self.code as usize).copied().filter(|name| OPS.contains(name))
     }
 
     /// The parameters as the kernels take them.

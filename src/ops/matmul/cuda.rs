@@ -4,7 +4,7 @@ use super::super::activation::Activation;
 use super::super::halves;
 use super::super::operands::{device_optional, device_view};
 use super::super::tile::{Card, Choice, STEP, Tile, Work, choose, split_evenly};
-use super::super::{Call, OpSpec, Precision};
+use super::super::{Call, Meta, OpSpec, Precision};
 use super::route::{Asked, Way, ways};
 use super::{BatchAxis, LARGEST, Product, direct, double, factor, half, split};
 use crate::driver::DevicePtr;
@@ -251,7 +251,19 @@ impl<'a> Job<'a> {
     }
 }
 
+/// Elements from which a launch of its own applies a long activation sooner than the split route's last steps, which little
+/// runs beside: on an H200 GELU took 45 of 85 us at 4096 x 384 x 1536 there.
+const APART: usize = 1 << 19;
+
 impl Job<'_> {
+    /// Applies an op of one operand to the result.
+    fn in_place(&self, op: &str) -> Result<()> {
+        let (dims, dtype) = (&self.product.dims, self.types.1);
+        let call = Call::new(op, vec![Some(Meta::new(dtype, dims.clone()))], &[])?;
+        let view = DeviceView { dims, dtype, ptr: self.at.d, buffer: self.views[0].buffer };
+        (call.spec.cuda)(&call, self.launcher, &[Some(view)], &[view])
+    }
+
     fn setting(&self) -> Result<Setting> {
         Ok(Setting {
             size: self.types.0.size(),
@@ -325,12 +337,15 @@ pub fn run_wide(spec: &OpSpec, job: &Job) -> Result<()> {
     let ways = ways(product, asked);
     let forms = ways.split.as_ref().map(|plan| plan.forms(&job.views));
     let expected = ways.split.as_ref().zip(forms.as_ref()).map(|(plan, forms)| plan.time(forms));
+    let apart =
+        activation.op().filter(|_| size_of(&product.dims) >= APART && job.types == (DType::F32, DType::F32));
+    let code = if apart.is_some() { 0 } else { activation.code };
     match (ways.best(expected), &forms) {
         (Way::Direct(plan), _) => return direct::run(plan, job, factors),
         (Way::Split(plan), Some(forms))
-            if split::run(plan, launcher, product, *at, (&job.views, forms), activation.code, factors)? =>
+            if split::run(plan, launcher, product, *at, (&job.views, forms), code, factors)? =>
         {
-            return Ok(());
+            return apart.map_or(Ok(()), |op| job.in_place(op));
         }
         _ => {}
     }
