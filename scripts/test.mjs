@@ -24,11 +24,11 @@ const nodeTests = (list, env) =>
   sh(process.execPath, ['--expose-gc', '--test', '--test-reporter=spec', ...list], { env: { ...process.env, ...env } });
 
 /**
- * Test files through the product's own loader, with every checker on: cases, policies and models' cases where none are named.
+ * Test files through the product's own loader, with every checker on: cases, sweeps, policies and models' cases where none are named.
  * @param {string} machine
  * @param {RegExp} [names]
  */
-const emulated = (machine, names = /^(3[01]|43)/) =>
+const emulated = (machine, names = /^(3[013]|43)/) =>
   nodeTests(files((name) => names.test(name)), {
     WARPWRIGHT_DRIVER: library,
     WARPWRIGHT_EMULATOR: machine,

@@ -5,21 +5,19 @@ use crate::{Result, mismatch};
 /// Dims of a tensor, outermost first. An empty list is a scalar.
 pub type Dims = Vec<usize>;
 
-/// Product of the dims; an error where it passes what a 64-bit byte count can hold.
+/// Product of the dims; an error where it passes what a 64-bit byte count can hold. A 0 counts as 1 in that, so that products
+/// of some of the dims are in range too.
 pub fn element_count(name: &str, dims: &[usize]) -> Result<usize> {
-    if dims.contains(&0) {
-        return Ok(0);
-    }
     // 16 bytes is more than the largest element, so byte counts of any type stay in range.
     let limit = (isize::MAX as usize) / 16;
     let mut count = 1usize;
     for &dim in dims {
-        match count.checked_mul(dim) {
+        match count.checked_mul(dim.max(1)) {
             Some(next) if next <= limit => count = next,
             _ => return mismatch!("{name}: the product of dims {dims:?} is too large"),
         }
     }
-    Ok(count)
+    Ok(if dims.contains(&0) { 0 } else { count })
 }
 
 /// Product of dims that passed [`element_count`].
@@ -91,7 +89,8 @@ mod tests {
     #[test]
     fn counts_are_checked() {
         assert_eq!(element_count("x", &[]).unwrap(), 1);
-        assert_eq!(element_count("x", &[usize::MAX, 2, 0]).unwrap(), 0);
+        assert_eq!(element_count("x", &[usize::MAX >> 8, 0]).unwrap(), 0);
+        assert!(element_count("x", &[usize::MAX, 2, 0]).is_err());
         assert_eq!(size_of(&[usize::MAX, 2, 0]), 0);
         assert_eq!(strides_of(&[0, usize::MAX, 2]).len(), 3);
         assert_eq!(element_count("x", &[usize::MAX / 2, 3]).unwrap_err().code(), "SHAPE_MISMATCH");

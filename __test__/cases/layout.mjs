@@ -53,6 +53,7 @@ const cut = (name, dims, starts, ends, axes, steps, extra = {}) => row('slice', 
 }, { fill: 'wholes', dtypes: sizes, ...extra });
 
 const slices = [
+  cut('backwards from before the first element', [2, 3], [-3], [-3], [0], [-1]),
   row('slice', 'any type', [[6, 7]], { starts: [1, -3], ends: [5, 100] }, every),
   cut('rows', [40, 24], [3], [30]),
   cut('columns', [40, 24], [4], [20], [1]),

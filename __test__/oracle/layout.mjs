@@ -23,7 +23,7 @@ export function transpose([x], { perm = x.dims.map((_, axis) => x.dims.length - 
   });
 }
 
-/** The indices of an axis that a slice takes, one after the other, by Python's rule. */
+/** The indices of an axis that a slice takes, one after the other. As in ONNX, and unlike Python, a start before the axis is moved to its first element when going backwards. */
 function indicesOf(dim, start, end, step) {
   const whole = (index) => (index < 0 ? index + dim : index);
   const indices = [];
@@ -32,7 +32,7 @@ function indicesOf(dim, start, end, step) {
     [from, to] = [Math.max(from, 0), Math.min(to, dim)];
     for (let i = from; i < to; i += step) indices.push(i);
   } else {
-    [from, to] = [Math.min(from, dim - 1), Math.max(to, -1)];
+    [from, to] = [Math.min(Math.max(from, 0), dim - 1), Math.max(to, -1)];
     for (let i = from; i > to; i += step) indices.push(i);
   }
   return indices;

@@ -31,7 +31,8 @@ impl Limits {
         self.nodes.saturating_mul(32)
     }
 
-    /// Dims as sizes, and the bytes that they take with elements of `size` bytes, once both are known to be in bounds.
+    /// Dims as sizes, and the bytes that they take with elements of `size` bytes, once both are known to be in bounds: a 0 beside
+    /// other dims does not make those any smaller.
     pub fn dims(&self, what: &str, dims: &[i64], size: usize) -> Result<(Vec<usize>, usize)> {
         if dims.len() > Limits::RANK {
             return invalid_model(format!(
@@ -45,10 +46,13 @@ impl Limits {
         else {
             return invalid_model(format!("{what}: dims must be 0 or more, got {dims:?}"));
         };
-        let bytes = sizes.iter().try_fold(size as u64, |product, &dim| product.checked_mul(dim as u64));
-        let bytes = if sizes.contains(&0) { Some(0) } else { bytes };
+        let bytes =
+            sizes.iter().try_fold(size as u64, |product, &dim| product.checked_mul(dim.max(1) as u64));
         match bytes.filter(|&bytes| bytes <= self.tensor_bytes) {
-            Some(bytes) => Ok((sizes, bytes as usize)),
+            Some(bytes) => {
+                let bytes = if sizes.contains(&0) { 0 } else { bytes as usize };
+                Ok((sizes, bytes))
+            }
             None => invalid_model(format!(
                 "{what}: dims {dims:?} pass maxTensorBytes, which is {}",
                 self.tensor_bytes

@@ -93,6 +93,9 @@ fn conv_transpose(site: &mut Site) -> Rule {
 /// A transposed convolution along one axis, as one over images of one row.
 fn line(site: &mut Site, operands: [Option<Operand>; 3], options: Vec<(&'static str, Raw)>) -> Rule {
     let [x, w, bias] = operands;
+    if let Some(operand) = [&x, &w].into_iter().flatten().find(|operand| operand.rank() != 3) {
+        return Err(Error::ShapeMismatch(format!("rank 3 is wanted, got dims {:?}", operand.dims())).into());
+    }
     let as_image = |operand: Option<Operand>| {
         operand.map(|operand| {
             let mut dims = operand.dims().to_vec();

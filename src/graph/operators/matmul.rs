@@ -30,6 +30,10 @@ pub(super) fn of_matrices(
     mut b: Operand,
     product: impl FnOnce(Operand, Operand) -> Result<Operand>,
 ) -> Result<Operand> {
+    if a.rank() == 0 || b.rank() == 0 {
+        let text = format!("matrices are wanted, got dims {:?} and {:?}", a.dims(), b.dims());
+        return Err(Error::ShapeMismatch(text));
+    }
     let (row, column) = (a.rank() == 1, b.rank() == 1);
     if row {
         a = a.reshape([1, a.dims()[0]])?;

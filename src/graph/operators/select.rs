@@ -32,6 +32,9 @@ fn unique(site: &mut Site) -> Rule {
     let (x, axis) = listed(site)?;
     let sorted = site.node.flag("sorted", true)?;
     let count = site.node.outputs.len();
+    if count > 4 {
+        return Err(Error::InvalidModel(format!("Unique gives 4 results, {count} are wanted")).into());
+    }
     let form = move |inputs: &[Option<crate::tensor::Tensor>]| {
         let mut results = host::unique(inputs, axis, sorted)?;
         results.truncate(count);

@@ -106,7 +106,7 @@ fn transformed(
     let (places, lead) = (x.dims()[axis], lines.dims()[..rank - 2].to_vec());
     let rows = lines.reshape([lead.iter().product(), places, parts])?;
     let used = places.min(length);
-    let results = if used * parts * how.bins * 2 <= MOST {
+    let results = if used.saturating_mul(parts * 2).saturating_mul(how.bins) <= MOST {
         product(site, rows, used, how)?
     } else {
         let output = Meta::new(wide.dtype(), [rows.dims()[0], how.bins, 2]);

@@ -53,7 +53,9 @@ impl Builder {
     }
 
     fn check_size(&self, what: &str, meta: &Meta) -> Result<()> {
-        let count = crate::shape::element_count(what, &meta.dims)? as u64;
+        // Of dims beside a 0 memory is asked for, as for a mask of the last two of them, and work done.
+        let dims: Vec<usize> = meta.dims.iter().map(|&dim| dim.max(1)).collect();
+        let count = crate::shape::element_count(what, &dims)? as u64;
         let bytes = count.saturating_mul(meta.dtype.size() as u64);
         if bytes <= self.tensor_bytes {
             return Ok(());

@@ -1,6 +1,7 @@
 //! Small networks, run on the CPU.
 
 mod gpu;
+mod hostile;
 mod launches;
 mod operators;
 mod patterns;
