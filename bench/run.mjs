@@ -7,7 +7,8 @@ import { SUITES } from './cases.mjs';
 import { bytesPerElement, sizeOf } from './inputs.mjs';
 import { limitsOf } from './limits.mjs';
 import { loadDeviceTimer, measure } from './measure.mjs';
-import { loadPeer, measureNetwork } from './networks.mjs';
+import { loadPeer } from './network-sides.mjs';
+import { measureNetwork } from './networks.mjs';
 import { Peer } from './peer.mjs';
 import { COLUMNS, cellsOf, meanText, resultOf, save, screenLine } from './report.mjs';
 
@@ -15,7 +16,7 @@ const USAGE = `usage: npm run bench -- [suite ...] [options]
   suites: ${SUITES.map(({ name }) => name).join(', ')} (all by default)
   --device cpu|cuda|cuda:N|auto   what to measure (default auto)
   --json FILE                     where to write the results, with a table beside it (default bench/results/)
-  --python PATH                   Python with torch, the peer (default python3)
+  --python PATH                   Python with the peers, torch and onnxruntime (default python3)
   --no-peer                       measure without a peer
   --smoke                         every case once at tiny sizes, nothing written`;
 const MEMORY_SHARE = 0.7;
@@ -71,12 +72,21 @@ function obstacle(one, info) {
   return bytes > room ? `needs ${(bytes / 2 ** 30).toFixed(1)} GiB` : undefined;
 }
 
-/** @param {{ device: string, python: string, smoke: boolean | undefined, 'no-peer': boolean | undefined }} options @param {string} id */
-async function startPeer(options, id) {
-  if (options.smoke || options['no-peer']) return undefined;
-  const { peer, reason } = await Peer.start({ python: options.python, device: id });
-  console.log(peer ? `Peer: ${peer.hello.name}` : `Peer: none (${reason})`);
-  return peer;
+/** @typedef {{ peer?: Peer, networkPeer?: Peer, ort?: any }} Peers  ort: onnxruntime-node, the networks' peer on a CPU */
+
+/** The peers that the suites need and this machine has. @param {ReturnType<typeof readOptions>} options @param {import('../index.mjs').DeviceInfo} info @returns {Promise<Peers>} */
+async function startPeers({ smoke, suites, python, 'no-peer': alone }, { id, kind }) {
+  if (smoke || alone) return {};
+  const start = async (/** @type {'torch' | 'onnxruntime'} */ name) => {
+    const { peer, reason } = await Peer.start({ python, device: id, name });
+    console.log(peer ? `Peer: ${peer.hello.name}` : `Peer: ${name}: none (${reason})`);
+    return peer;
+  };
+  const networks = suites.some(({ cases }) => cases.cpu.some(({ network }) => network));
+  const others = suites.some(({ cases }) => cases.cuda.some(({ network }) => !network));
+  const peer = others ? await start('torch') : undefined;
+  if (!networks) return { peer };
+  return kind === 'cpu' ? { peer, ort: loadPeer() } : { peer, networkPeer: await start('onnxruntime') };
 }
 
 /** @param {import('./cases.mjs').Suite} suite @param {Case} one @param {string} skipped */
@@ -84,21 +94,20 @@ const skip = (suite, one, skipped) => ({ suite: suite.name, name: one.name, bar:
 
 /**
  * @param {import('./cases.mjs').Suite} suite @param {Case} one
- * @param {{ info: import('../index.mjs').DeviceInfo, once: boolean, peer?: Peer, limits: import('./limits.mjs').Limits, deviceTimer?: import('./measure.mjs').DeviceTimer, ort?: any }} context
+ * @param {{ info: import('../index.mjs').DeviceInfo, once: boolean, peers: Peers, limits: import('./limits.mjs').Limits, deviceTimer?: import('./measure.mjs').DeviceTimer }} context
  */
-async function resultFor(suite, one, { info, once, peer, limits, deviceTimer, ort }) {
+async function resultFor(suite, one, { info, once, peers: { peer, networkPeer, ort }, limits, deviceTimer }) {
   if (!one.network) {
     return resultOf(suite.name, one, await measure(api, one, { device: info.id, once, deviceTimer }), await peer?.time(one), limits);
   }
-  const measured = await measureNetwork(api, one, { device: info.id, once, ort });
+  const measured = await measureNetwork(api, one, { device: info.id, once, ort, peer: networkPeer });
   return measured.call ? resultOf(suite.name, one, { call: measured.call }, measured.peer, limits) : skip(suite, one, String(measured.skipped));
 }
 
 /**
- * @param {import('./cases.mjs').Suite} suite @param {Case[]} cases
- * @param {{ info: import('../index.mjs').DeviceInfo, once: boolean, peer?: Peer, limits: import('./limits.mjs').Limits, deviceTimer?: import('./measure.mjs').DeviceTimer, ort?: any }} context
+ * @param {import('./cases.mjs').Suite} suite @param {Case[]} cases @param {Parameters<typeof resultFor>[2]} context
  */
-async function runSuite(suite, cases, { info, once, peer, limits, deviceTimer, ort }) {
+async function runSuite(suite, cases, context) {
   console.log(`\n${suite.title}`);
   if (cases.length === 0) {
     console.log('  nothing to measure on this device');
@@ -108,8 +117,8 @@ async function runSuite(suite, cases, { info, once, peer, limits, deviceTimer, o
   console.log(screenLine(COLUMNS, nameWidth));
   const results = [];
   for (const one of cases) {
-    const skipped = obstacle(one, info);
-    const result = skipped ? skip(suite, one, skipped) : await resultFor(suite, one, { info, once, peer, limits, deviceTimer, ort });
+    const skipped = obstacle(one, context.info);
+    const result = skipped ? skip(suite, one, skipped) : await resultFor(suite, one, context);
     console.log(screenLine(cellsOf(result), nameWidth));
     results.push(result);
   }
@@ -138,15 +147,15 @@ async function main(options) {
   const { driverVersion } = api.gpuStatus();
   const onGpu = info.kind !== 'cpu';
   console.log(`Device: ${info.id} (${info.name})${onGpu ? `, driver ${driverVersion}` : ''}`);
-  const peer = await startPeer(options, info.id);
+  const peers = await startPeers(options, info);
+  const { peer, networkPeer, ort } = peers;
   try {
     const limits = once ? { source: 'none' } : await limitsOf(info, peer?.hello);
     const deviceTimer = onGpu ? await loadDeviceTimer() : undefined;
-    const ort = options['no-peer'] || once ? undefined : loadPeer();
     const results = [];
     for (const suite of options.suites) {
       const cases = suite.cases[once ? 'smoke' : onGpu ? 'cuda' : 'cpu'];
-      results.push(...(await runSuite(suite, cases, { info, once, peer, limits, deviceTimer, ort })));
+      results.push(...(await runSuite(suite, cases, { info, once, peers, limits, deviceTimer })));
     }
     printVerdict(results);
     if (once && !options.json) return;
@@ -157,6 +166,7 @@ async function main(options) {
       driver: onGpu ? driverVersion : undefined,
       node: process.versions.node,
       peer: peer?.hello,
+      networkPeer: networkPeer?.hello ?? (ort && { name: `onnxruntime-node ${ort.env.versions.node}` }),
       limits,
       results,
     };
@@ -165,6 +175,7 @@ async function main(options) {
     console.log(`Written to ${file}`);
   } finally {
     await peer?.stop();
+    await networkPeer?.stop();
   }
 }
 
