@@ -17,20 +17,20 @@ pub fn dispatch<W: WithSimd>(work: W) -> W::Output {
 struct Sizes;
 
 impl WithSimd for Sizes {
-    type Output = [usize; 2];
+    type Output = ([usize; 2], usize);
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> [usize; 2] {
-        [tile::most_rows::<S>(), S::F32_LANES]
+    fn with_simd<S: Simd>(self, _: S) -> Self::Output {
+        (tile::largest::<S>(), S::F32_LANES)
     }
 }
 
-/// Rows of the largest tile.
-pub fn most_rows() -> usize {
-    dispatch(Sizes)[0]
+/// Rows and vectors of the largest tile.
+pub fn largest_tile() -> [usize; 2] {
+    dispatch(Sizes).0
 }
 
 /// Elements of a vector of float32.
 pub fn lanes() -> usize {
-    dispatch(Sizes)[1]
+    dispatch(Sizes).1
 }

@@ -7,13 +7,22 @@ pub const WIDEST: usize = 16;
 /// The most elements of a line that a tile reads from where it begins.
 pub const REACH: usize = 8 * WIDEST;
 
-/// Vectors in a row of a tile, the widest first, for tiles of 1, 2, 4 and 8 rows: with 32 registers, with 16.
-const WIDTHS: [[[usize; 3]; 4]; 2] =
-    [[[8, 4, 1], [8, 4, 1], [6, 3, 1], [3, 2, 1]], [[8, 4, 1], [4, 4, 1], [3, 3, 1], [3, 3, 1]]];
+/// Rows and vectors of the largest tile, with 32 registers and with 16. Besides the sums it wants a register for each vector
+/// of the line and two for factors, or one of the sums goes to memory and back for every term.
+const LARGEST: [[usize; 2]; 2] = [[8, 3], [6, 2]];
 
-/// Rows of the largest tile.
-pub const fn most_rows<S: Simd>() -> usize {
-    if S::REGISTER_COUNT >= 32 { 8 } else { 4 }
+/// Vectors in a row of a tile, the widest first, for tiles of 1, 2, 4 and the most rows: with 32 registers, with 16.
+const WIDTHS: [[[usize; 3]; 4]; 2] =
+    [[[8, 4, 1], [8, 4, 1], [6, 3, 1], [3, 2, 1]], [[8, 4, 1], [4, 4, 1], [2, 2, 1], [2, 2, 1]]];
+
+/// Which of these a kind of vectors has.
+const fn kind<S: Simd>() -> usize {
+    if S::REGISTER_COUNT >= 32 { 0 } else { 1 }
+}
+
+/// Rows and vectors of the largest tile.
+pub const fn largest<S: Simd>() -> [usize; 2] {
+    LARGEST[kind::<S>()]
 }
 
 /// Rows of the tile for as many as are left.
@@ -25,44 +34,43 @@ pub const fn rows_of(left: usize, most: usize) -> usize {
 /// are, else the narrowest that covers them.
 #[inline(always)]
 pub fn vectors_of<S: Simd>(rows: usize, left: usize) -> usize {
-    let widths = WIDTHS[if S::REGISTER_COUNT >= 32 { 0 } else { 1 }][rows.ilog2() as usize];
+    let of_rows = if rows > 4 { 3 } else { rows.ilog2() as usize };
     let wanted = left.div_ceil(S::F32_LANES);
-    widths.into_iter().find(|&width| width <= wanted).unwrap_or(1)
+    WIDTHS[kind::<S>()][of_rows].into_iter().find(|&width| width <= wanted).unwrap_or(1)
 }
 
-/// Terms that are summed before they join the sum of those before: a single chain's error grows with its length.
-const BLOCK: usize = 128;
+/// Terms that are summed before they join the sum of those before: a single chain's error grows with its length, and the
+/// lines and factors of so many terms stay in the first cache.
+pub const BLOCK: usize = 128;
 
-/// Sums of M rows, written to lines of N vectors: the start of each row, then for each term the rows' factors by its line.
-/// The sums are handed on vector by vector, because an array whose address is taken does not stay in registers.
+/// A block of sums for M rows by N vectors, written to `y[..][at..]`: what is there, or `starts` for the first block, plus the
+/// rows' factors of each term by its line. The sums are joined vector by vector, because an array whose address is taken does
+/// not stay in registers.
 #[inline(always)]
-pub fn sums<'a, S: Simd, const M: usize, const N: usize>(
+pub fn join<'a, S: Simd, const M: usize, const N: usize>(
     simd: S,
-    starts: [f32; M],
+    starts: Option<[f32; M]>,
     factors: &[[f32; M]],
     line: impl Fn(usize) -> &'a [f32],
-    to: &mut [[[f32; WIDEST]; N]; M],
+    at: usize,
+    y: &mut [&mut [f32]],
 ) {
-    for i in 0..M {
-        S::as_mut_simd_f32s(to[i].as_flattened_mut()).0.fill(simd.splat_f32s(starts[i]));
-    }
-    for (block, factors) in factors.chunks(BLOCK).enumerate() {
-        let mut sums = [[simd.splat_f32s(0.0); N]; M];
-        for (index, factors) in factors.iter().enumerate() {
-            let line = S::as_simd_f32s(line(block * BLOCK + index)).0;
-            let line: [S::f32s; N] = std::array::from_fn(|j| line[j]);
-            for i in 0..M {
-                let factor = simd.splat_f32s(factors[i]);
-                for j in 0..N {
-                    sums[i][j] = simd.mul_add_e_f32s(factor, line[j], sums[i][j]);
-                }
+    let mut sums = [[simd.splat_f32s(0.0); N]; M];
+    for (index, factors) in factors.iter().enumerate() {
+        let line = S::as_simd_f32s(line(index)).0;
+        let line: [S::f32s; N] = std::array::from_fn(|j| line[j]);
+        for i in 0..M {
+            let factor = simd.splat_f32s(factors[i]);
+            for j in 0..N {
+                sums[i][j] = simd.mul_add_e_f32s(factor, line[j], sums[i][j]);
             }
         }
-        for i in 0..M {
-            let (line, _) = S::as_mut_simd_f32s(to[i].as_flattened_mut());
-            for j in 0..N {
-                line[j] = simd.add_f32s(line[j], sums[i][j]);
-            }
+    }
+    for i in 0..M {
+        let y = &mut S::as_mut_simd_f32s(&mut y[i][at..][..N * S::F32_LANES]).0[..N];
+        for j in 0..N {
+            let before = starts.map_or(y[j], |starts| simd.splat_f32s(starts[i]));
+            y[j] = simd.add_f32s(before, sums[i][j]);
         }
     }
 }
@@ -74,8 +82,11 @@ macro_rules! for_tile {
             (8, 3) => $function::<S, 8, 3>($($argument),*),
             (8, 2) => $function::<S, 8, 2>($($argument),*),
             (8, _) => $function::<S, 8, 1>($($argument),*),
+            (6, 2) => $function::<S, 6, 2>($($argument),*),
+            (6, _) => $function::<S, 6, 1>($($argument),*),
             (4, 6) => $function::<S, 4, 6>($($argument),*),
             (4, 3) => $function::<S, 4, 3>($($argument),*),
+            (4, 2) => $function::<S, 4, 2>($($argument),*),
             (4, _) => $function::<S, 4, 1>($($argument),*),
             (2, 8) => $function::<S, 2, 8>($($argument),*),
             (2, 4) => $function::<S, 2, 4>($($argument),*),

@@ -1,14 +1,13 @@
 //! float32 products by a constant on the CPU: b is packed once for tiles of sums in registers and kept with its tensor.
 
 use super::Product;
-use crate::cpu::tile::{self, WIDEST};
+use crate::cpu::tile::{self, BLOCK, WIDEST, for_tile};
 use crate::cpu::{for_pieces, simd, thread_count};
 use crate::tensor::HostForms;
 use pulp::{Simd, WithSimd};
+use std::ops::Range;
 use std::sync::Arc;
 
-/// Vectors in a row of a tile.
-const VECTORS: usize = 3;
 /// Multiply-adds in a nanosecond.
 const RATE: usize = 48;
 
@@ -28,7 +27,7 @@ impl<'a> Tiles<'a> {
     /// The form, where b is kept and there is one product.
     pub fn new(product: &'a Product, b: &[f32], forms: Option<&HostForms>) -> Option<Tiles<'a>> {
         let Product { n, k, transposed_b, .. } = *product;
-        let forms = forms.filter(|_| product.batch.is_empty())?;
+        let forms = forms.filter(|_| product.batch.is_empty() && k > 0)?;
         let key = ("matmul tiles", [n as u64, k as u64, u64::from(transposed_b), 0, 0, 0]);
         Some(Tiles { product, packed: forms.get(key, || pack(product, b)) })
     }
@@ -36,7 +35,7 @@ impl<'a> Tiles<'a> {
     /// y = alpha * a * b.
     pub fn run(&self, a: &[f32], alpha: f32, y: &mut [f32]) {
         let Product { m, n, k, .. } = *self.product;
-        let most = simd::most_rows();
+        let [most, _] = simd::largest_tile();
         let rows = pack_rows(self.product, a, alpha, most);
         let width = self.packed.width;
         let panels = n.div_ceil(width);
@@ -66,7 +65,7 @@ impl<'a> Tiles<'a> {
 /// The columns of b, panel by panel.
 fn pack(product: &Product, b: &[f32]) -> Packed {
     let Product { n, k, transposed_b, pitch_b, .. } = *product;
-    let width = simd::lanes() * VECTORS;
+    let width = simd::lanes() * simd::largest_tile()[1];
     let (row, column) = if transposed_b { (1, pitch_b) } else { (pitch_b, 1) };
     let mut panels = vec![0.0; n.div_ceil(width) * width * k];
     for_pieces(&mut panels, width * k, 1, |start, piece| {
@@ -122,52 +121,64 @@ impl WithSimd for Run<'_, '_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let most = tile::most_rows::<S>();
+        let [most, vectors] = tile::largest::<S>();
         let columns = self.y[0].len();
-        for (index, panel) in self.panels.chunks_exact(self.width * self.depth).enumerate() {
-            let first = index * self.width;
-            if first >= columns {
-                break;
-            }
-            let range = first..(first + self.width).min(columns);
-            for (tile, y) in self.y.chunks_mut(most).enumerate() {
-                let rows = &self.rows[tile * most * self.depth..];
-                let tile = Tile { rows, panel, range: range.clone(), depth: self.depth, y };
-                if height(tile.y.len(), most) == 8 {
-                    simd.vectorize(Sized::<8>(tile));
-                } else {
-                    simd.vectorize(Sized::<4>(tile));
+        for block in (0..self.depth).step_by(BLOCK) {
+            for (index, panel) in self.panels.chunks_exact(self.width * self.depth).enumerate() {
+                let first = index * self.width;
+                if first >= columns {
+                    break;
+                }
+                let range = first..(first + self.width).min(columns);
+                for (tile, y) in self.y.chunks_mut(most).enumerate() {
+                    let rows = &self.rows[tile * most * self.depth..];
+                    let tile = Tile { rows, panel, block, range: range.clone(), depth: self.depth, y };
+                    for_tile!(height(tile.y.len(), most), vectors, run_tile(simd, tile));
                 }
             }
         }
     }
 }
 
+/// A block of terms of some rows by one panel.
 struct Tile<'a, 'y> {
     rows: &'a [f32],
     panel: &'a [f32],
-    range: std::ops::Range<usize>,
+    block: usize,
+    range: Range<usize>,
     depth: usize,
     y: &'a mut [&'y mut [f32]],
 }
 
-/// A tile of M rows.
-struct Sized<'a, 'y, const M: usize>(Tile<'a, 'y>);
+/// A tile of M rows by N vectors.
+struct Sized<'a, 'y, const M: usize, const N: usize>(Tile<'a, 'y>);
 
-impl<const M: usize> WithSimd for Sized<'_, '_, M> {
+/// Compiled once for each size and kind of vectors.
+fn run_tile<S: Simd, const M: usize, const N: usize>(simd: S, tile: Tile) {
+    simd.vectorize(Sized::<M, N>(tile));
+}
+
+impl<const M: usize, const N: usize> WithSimd for Sized<'_, '_, M, N> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Tile { rows, panel, range, depth, y } = self.0;
-        let factors = rows[..M * depth].as_chunks::<M>().0;
-        let width = VECTORS * S::F32_LANES;
+        let Tile { rows, panel, block, range, depth, y } = self.0;
+        let past = (block + BLOCK).min(depth);
+        let factors = &rows[..M * depth].as_chunks::<M>().0[block..past];
+        let width = N * S::F32_LANES;
+        let panel = &panel[block * width..past * width];
         let line = |term: usize| &panel[term * width..][..width];
-        let mut sums = [[[0.0; WIDEST]; VECTORS]; M];
-        tile::sums::<S, M, VECTORS>(simd, [0.0; M], factors, line, &mut sums);
-        for (sums, y) in sums.iter().zip(y) {
-            let sums = &sums.as_flattened()[..range.len()];
-            y[range.clone()].copy_from_slice(sums);
+        let starts = (block == 0).then_some([0.0; M]);
+        if y.len() == M && range.len() == width {
+            return tile::join::<S, M, N>(simd, starts, factors, line, range.start, y);
         }
+        let mut sums = [[[0.0; WIDEST]; N]; M];
+        let mut to = sums.each_mut().map(|row| row.as_flattened_mut());
+        if starts.is_none() {
+            to.iter_mut().zip(&*y).for_each(|(to, y)| to[..range.len()].copy_from_slice(&y[range.clone()]));
+        }
+        tile::join::<S, M, N>(simd, starts, factors, line, 0, &mut to);
+        to.iter().zip(y).for_each(|(to, y)| y[range.clone()].copy_from_slice(&to[..range.len()]));
     }
 }

@@ -6,7 +6,7 @@ mod window;
 
 use super::super::activation::Activation;
 use super::problem::Problem;
-use crate::cpu::tile::{self, REACH, WIDEST, for_tile};
+use crate::cpu::tile::{self, BLOCK, REACH, WIDEST, for_tile};
 use crate::cpu::{for_pieces, simd, thread_count};
 use crate::tensor::FormKey;
 use pulp::{Simd, WithSimd};
@@ -63,10 +63,11 @@ impl<'a> Tiles<'a> {
     /// The weights in the order in which tiles take them.
     pub fn pack(&self, w: &[f32]) -> Vec<f32> {
         let (depth, rows) = (self.depth(), self.problem.group_out);
+        let [most, _] = simd::largest_tile();
         let mut packed = vec![0.0; w.len()];
         for_pieces(&mut packed, rows * depth, 1, |start, piece| {
             for (index, to) in piece.chunks_mut(rows * depth).enumerate() {
-                pack_rows(&w[start + index * rows * depth..][..rows * depth], depth, simd::most_rows(), to);
+                pack_rows(&w[start + index * rows * depth..][..rows * depth], depth, most, to);
             }
         });
         packed
@@ -187,44 +188,47 @@ fn run_part<S: Simd>(simd: S, part: &Part, lines: usize, y: &mut [&mut [f32]]) {
 
 #[inline(always)]
 fn run_strips<S: Simd>(simd: S, part: &Part, range: Range<usize>, y: &mut [&mut [f32]]) {
-    let most = tile::most_rows::<S>();
+    let [most, _] = tile::largest::<S>();
     let full = y.len() / most * most;
     let (upper, lower) = y.split_at_mut(full);
-    let mut at = range.start;
-    while at < range.end && full > 0 {
-        let vectors = tile::vectors_of::<S>(most, range.end - at);
-        let past = (at + vectors * S::F32_LANES).min(range.end);
-        for (panel, rows) in upper.chunks_exact_mut(most).enumerate() {
-            for_tile!(
-                most,
-                vectors,
-                run_tile(simd, Tile { part, row: panel * most, range: at..past, y: rows })
-            );
+    for block in (0..part.offsets.len()).step_by(BLOCK) {
+        run_rows(simd, part, block, most, [0, range.start, range.end], upper);
+        let mut row = 0;
+        while row < lower.len() {
+            let height = tile::rows_of(lower.len() - row, most);
+            let rows = &mut lower[row..row + height];
+            run_rows(simd, part, block, height, [full + row, range.start, range.end], rows);
+            row += height;
         }
-        at = past;
-    }
-    let mut row = 0;
-    while row < lower.len() {
-        let height = tile::rows_of(lower.len() - row, most);
-        let rows = &mut lower[row..row + height];
-        let mut at = range.start;
-        while at < range.end {
-            let vectors = tile::vectors_of::<S>(height, range.end - at);
-            let past = (at + vectors * S::F32_LANES).min(range.end);
-            for_tile!(
-                height,
-                vectors,
-                run_tile(simd, Tile { part, row: full + row, range: at..past, y: rows })
-            );
-            at = past;
-        }
-        row += height;
     }
 }
 
-/// Windows `range`, counted with the pitch, of some rows.
+/// A block of terms of rows in tiles of one height: strip by strip, so that a strip's lines stay in the first cache.
+#[inline(always)]
+fn run_rows<S: Simd>(
+    simd: S,
+    part: &Part,
+    block: usize,
+    height: usize,
+    [first, start, end]: [usize; 3],
+    y: &mut [&mut [f32]],
+) {
+    let mut at = start;
+    while at < end && !y.is_empty() {
+        let vectors = tile::vectors_of::<S>(height, end - at);
+        let past = (at + vectors * S::F32_LANES).min(end);
+        for (panel, rows) in y.chunks_exact_mut(height).enumerate() {
+            let tile = Tile { part, block, row: first + panel * height, range: at..past, y: rows };
+            for_tile!(height, vectors, run_tile(simd, tile));
+        }
+        at = past;
+    }
+}
+
+/// A block of terms of some rows at windows `range`, counted with the pitch.
 struct Tile<'a, 'y> {
     part: &'a Part<'a>,
+    block: usize,
     row: usize,
     range: Range<usize>,
     y: &'a mut [&'y mut [f32]],
@@ -243,23 +247,52 @@ impl<const M: usize, const N: usize> WithSimd for Sized<'_, '_, M, N> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Tile { part, row, range, y } = self.0;
+        let Tile { part, block, row, range, y } = self.0;
         let (depth, reach) = (part.offsets.len(), N * S::F32_LANES);
-        let factors = &part.weights[row * depth..][..M * depth].as_chunks::<M>().0;
-        let starts = part.bias.map_or([0.0; M], |bias| std::array::from_fn(|i| bias[row + i]));
+        let past = (block + BLOCK).min(depth);
+        let offsets = &part.offsets[block..past];
+        let factors = part.weights[row * depth..][..M * depth].as_chunks::<M>().0;
+        let factors = &factors[block..past];
+        let starts =
+            (block == 0).then(|| part.bias.map_or([0.0; M], |bias| std::array::from_fn(|i| bias[row + i])));
         let copy = &part.copy[range.start..];
-        let line = |term: usize| &copy[part.offsets[term]..][..reach];
+        let line = |term: usize| &copy[offsets[term]..][..reach];
+        if let Some(at) = part.place(&range).filter(|_| range.len() == reach) {
+            return tile::join::<S, M, N>(simd, starts, factors, line, at, y);
+        }
         let mut sums = [[[0.0; WIDEST]; N]; M];
-        tile::sums::<S, M, N>(simd, starts, factors, line, &mut sums);
-        // Stretches that lie within a line.
+        let mut rows = sums.each_mut().map(|row| row.as_flattened_mut());
+        if starts.is_none() {
+            part.stretches(&range, |from, to| {
+                rows.iter_mut()
+                    .zip(&*y)
+                    .for_each(|(row, y)| row[to.clone()].copy_from_slice(&y[from.clone()]));
+            });
+        }
+        tile::join::<S, M, N>(simd, starts, factors, line, 0, &mut rows);
+        part.stretches(&range, |from, to| {
+            rows.iter().zip(&mut *y).for_each(|(row, y)| y[from.clone()].copy_from_slice(&row[to.clone()]));
+        });
+    }
+}
+
+impl Part<'_> {
+    /// Where a range begins in a row, if it lies within one line.
+    fn place(&self, range: &Range<usize>) -> Option<usize> {
+        let (line, column) = (range.start / self.pitch, range.start % self.pitch);
+        (column + range.len() <= self.width).then_some(line * self.width + column)
+    }
+
+    /// Calls with the stretches of a range that lie within a line: where they are in a row, and where in the range.
+    fn stretches(&self, range: &Range<usize>, mut call: impl FnMut(Range<usize>, Range<usize>)) {
         let mut at = range.start;
         while at < range.end {
-            let (line, column) = (at / part.pitch, at % part.pitch);
-            let next = (at - column + part.pitch).min(range.end);
-            let past = next.min(at - column + part.width);
-            for (sums, y) in sums.iter().zip(y.iter_mut()).filter(|_| past > at) {
-                let y = &mut y[line * part.width + column..][..past - at];
-                y.copy_from_slice(&sums.as_flattened()[at - range.start..][..past - at]);
+            let (line, column) = (at / self.pitch, at % self.pitch);
+            let next = (at - column + self.pitch).min(range.end);
+            let past = next.min(at - column + self.width);
+            if past > at {
+                let place = line * self.width + column;
+                call(place..place + past - at, at - range.start..past - range.start);
             }
             at = next;
         }

@@ -1,6 +1,7 @@
 //! How a convolution is split into units of work that stay within a cache and keep all threads busy.
 
 use super::{COPIED, Tiles};
+use crate::cpu::simd;
 use std::ops::Range;
 
 /// Nanoseconds of a unit, about, where there are enough of them.
@@ -58,7 +59,7 @@ impl Split {
         let step = if height == 1 { 48 } else { 1 };
         Split {
             stretches: split(length, count, step),
-            rows: split(problem.group_out, parts, 8),
+            rows: split(problem.group_out, parts, simd::largest_tile()[0]),
             cost: work(height * width / count) / parts,
         }
     }
