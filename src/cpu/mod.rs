@@ -15,7 +15,7 @@ pub mod whole;
 pub use float::Float;
 pub use gemm::{Matrix, MatrixMut, matmul};
 pub use math::Math;
-pub use pieces::for_pieces;
+pub use pieces::{for_pieces, try_for_pieces};
 pub use threads::{copy_pool, install, spawn, thread_count};
 
 /// Calls a generic function with the Rust type of a float dtype.

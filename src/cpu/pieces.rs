@@ -1,6 +1,7 @@
 //! Splitting of a result among the compute threads.
 
 use super::install;
+use crate::Result;
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
@@ -30,6 +31,22 @@ pub fn for_pieces<T: Send>(
             work(index * piece, part);
         }
     });
+}
+
+/// The same with work that may fail; the other pieces are done nevertheless. Gives one of the errors.
+pub fn try_for_pieces<T: Send>(
+    out: &mut [T],
+    unit: usize,
+    cost: usize,
+    work: impl Fn(usize, &mut [T]) -> Result<()> + Send + Sync,
+) -> Result<()> {
+    let failed = Mutex::new(None);
+    for_pieces(out, unit, cost, |start, piece| {
+        if let Err(error) = work(start, piece) {
+            *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        }
+    });
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
 /// The one parallel loop. It is not generic on purpose: what the pool compiles for a closure takes kilobytes, and there are

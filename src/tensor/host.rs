@@ -5,6 +5,8 @@ use crate::driver::Pages;
 use crate::ops::Meta;
 use crate::{DType, Error, Result};
 use std::any::Any;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -116,6 +118,32 @@ impl HostBuffer {
     /// The whole buffer as a writable tensor of that type and dims.
     pub fn view_mut<'a>(&'a mut self, meta: &'a Meta) -> HostViewMut<'a> {
         HostViewMut { dims: &meta.dims, dtype: meta.dtype, bytes: self.bytes_mut() }
+    }
+}
+
+/// Elements for use within one call, from memory that is kept for reuse.
+pub struct Scratch<T>(HostBuffer, PhantomData<T>);
+
+impl<T: bytemuck::Pod> Scratch<T> {
+    /// That many elements with any content, for a caller that writes all of them before it reads any.
+    pub fn for_overwrite(length: usize) -> Result<Scratch<T>> {
+        let size = length.checked_mul(size_of::<T>());
+        let size = size.ok_or_else(|| Error::OutOfMemory(format!("host memory: {length} elements")))?;
+        Ok(Scratch(HostBuffer::for_overwrite(size)?, PhantomData))
+    }
+}
+
+impl<T: bytemuck::Pod> Deref for Scratch<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        bytemuck::cast_slice(self.0.bytes())
+    }
+}
+
+impl<T: bytemuck::Pod> DerefMut for Scratch<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        bytemuck::cast_slice_mut(self.0.bytes_mut())
     }
 }
 

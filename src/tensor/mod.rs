@@ -10,7 +10,7 @@ mod tests;
 
 pub use device::{DeviceBuffer, DeviceCore, DeviceView, Download, PinnedSlice, Staged};
 pub use forms::{Form, FormKey};
-pub use host::{HostBuffer, HostForms, HostView, HostViewMut, host_memory_stats, trim_host_memory};
+pub use host::{HostBuffer, HostForms, HostView, HostViewMut, Scratch, host_memory_stats, trim_host_memory};
 pub use pool::MemoryStats;
 pub use staging::copy_bytes;
 

@@ -7,7 +7,7 @@ use super::problem::{GUARDED, HIDE};
 use super::{Problem, at};
 use crate::cpu::math::{fold_max, max, sum_f64};
 use crate::cpu::{Math, Matrix, MatrixMut, install, matmul};
-use crate::tensor::{HostView, HostViewMut};
+use crate::tensor::{HostView, HostViewMut, Scratch};
 use crate::{DType, Result};
 use rayon::prelude::*;
 
@@ -90,7 +90,7 @@ pub fn run<T: Math>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [Hos
         if problem.scores > 0 { others.last_mut().map(|view| view.as_slice_mut::<T>()) } else { None };
     let y = first[0].as_slice_mut::<T>();
     if flat && heads > 1 {
-        let mut apart = vec![T::ZERO; y.len()];
+        let mut apart = Scratch::for_overwrite(y.len())?;
         work.run(&mut apart, scores);
         weave(&problem, &apart, y);
     } else {

@@ -8,8 +8,8 @@ use super::super::operands::{host_operand, host_optional};
 use super::problem::{Problem, finish};
 use super::tiles::Tiles;
 use crate::Result;
-use crate::cpu::{Math, Matrix, MatrixMut, for_pieces, matmul};
-use crate::tensor::{HostView, HostViewMut};
+use crate::cpu::{Math, Matrix, MatrixMut, for_pieces, matmul, try_for_pieces};
+use crate::tensor::{HostView, HostViewMut, Scratch};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -47,16 +47,16 @@ pub fn run<T: Math>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [Hos
     } else if problem.group_in * problem.group_out <= 4 || problem.group_in == 1 && problem.group_out <= 8 {
         direct(&problem, x, w, y);
     } else {
-        multiply(&problem, x, w, y);
+        multiply(&problem, x, w, y)?;
     }
     finish(call, host_optional::<T>(inputs, 2), problem.windows(), y);
     Ok(())
 }
 
-fn multiply<T: Math>(problem: &Problem, x: &[T], w: &[T], y: &mut [T]) {
+fn multiply<T: Math>(problem: &Problem, x: &[T], w: &[T], y: &mut [T]) -> Result<()> {
     let (plane_in, plane, depth) = (problem.slid(), problem.windows(), problem.group_in * problem.taps());
     let (size_in, size) = (problem.group_in * plane_in, problem.group_out * plane);
-    for_pieces(y, size, depth, |start, piece| {
+    try_for_pieces(y, size, depth, |start, piece| {
         for (index, y) in piece.chunks_mut(size).enumerate() {
             let at = start / size + index;
             let x = &x[at * size_in..][..size_in];
@@ -70,10 +70,11 @@ fn multiply<T: Math>(problem: &Problem, x: &[T], w: &[T], y: &mut [T]) {
             if problem.is_pointwise() {
                 product(y, plane, 0..plane, &weights, x, plane);
             } else {
-                by_columns(problem, x, &weights, y);
+                by_columns(problem, x, &weights, y)?;
             }
         }
-    });
+        Ok(())
+    })
 }
 
 /// Windows `range` of all rows of y from as many columns.
@@ -93,10 +94,10 @@ fn product<T: Math>(
     matmul(&mut out, weights, &right, T::ONE, false);
 }
 
-fn by_columns<T: Math>(problem: &Problem, x: &[T], weights: &Matrix<T>, y: &mut [T]) {
+fn by_columns<T: Math>(problem: &Problem, x: &[T], weights: &Matrix<T>, y: &mut [T]) -> Result<()> {
     let (plane, depth) = (problem.windows(), weights.columns);
     let width = (COLUMNS / depth).max(FEWEST).min(plane);
-    let mut columns = vec![T::ZERO; depth * width];
+    let mut columns = Scratch::for_overwrite(depth * width)?;
     for first in (0..plane).step_by(width) {
         let range = first..(first + width).min(plane);
         for_pieces(&mut columns, width, 1, |start, piece| {
@@ -106,6 +107,7 @@ fn by_columns<T: Math>(problem: &Problem, x: &[T], weights: &Matrix<T>, y: &mut 
         });
         product(y, plane, range, weights, &columns, width);
     }
+    Ok(())
 }
 
 /// What one tap of one channel sees in the windows of a range, zeros in the padding.

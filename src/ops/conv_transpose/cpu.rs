@@ -5,8 +5,8 @@ use super::super::Call;
 use super::super::conv::{Problem, finish};
 use super::super::operands::{host_operand, host_optional};
 use crate::Result;
-use crate::cpu::{Math, Matrix, MatrixMut, for_pieces, matmul, simd};
-use crate::tensor::{HostView, HostViewMut};
+use crate::cpu::{Math, Matrix, MatrixMut, matmul, simd, try_for_pieces};
+use crate::tensor::{HostView, HostViewMut, Scratch};
 
 /// Elements of the buffer of products, about.
 const PRODUCTS: usize = 1 << 18;
@@ -21,33 +21,34 @@ pub fn run<T: Math>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [Hos
     let plane = problem.slid();
     let at_once = (PRODUCTS / (problem.taps() * problem.windows()).max(1)).max(1);
     let cost = (problem.group_in * problem.taps() * problem.windows()).div_ceil(plane);
-    for_pieces(y, plane, cost, |start, piece| {
+    try_for_pieces(y, plane, cost, |start, piece| {
         let (mut channel, mut rest) = (start / plane, piece);
         while !rest.is_empty() {
             let left = problem.group_out - channel % problem.group_out;
             let count = left.min(at_once).min(rest.len() / plane);
             let (own, others) = rest.split_at_mut(count * plane);
-            add_channels(&problem, x, w, channel, own);
+            add_channels(&problem, x, w, channel, own)?;
             channel += count;
             rest = others;
         }
-    });
+        Ok(())
+    })?;
     finish(call, host_optional::<T>(inputs, 2), plane, y);
     Ok(())
 }
 
 /// Neighbouring output channels of one image and group, from the first on.
-fn add_channels<T: Math>(problem: &Problem, x: &[T], w: &[T], channel: usize, y: &mut [T]) {
+fn add_channels<T: Math>(problem: &Problem, x: &[T], w: &[T], channel: usize, y: &mut [T]) -> Result<()> {
     let Problem { group_in, group_out, .. } = *problem;
     let (taps, plane_in, plane) = (problem.taps(), problem.windows(), problem.slid());
     y.fill(T::ZERO);
     if group_in * plane_in == 0 {
-        return;
+        return Ok(());
     }
     let (all, m) = (channel / group_out, channel % group_out);
     let group = all % problem.groups;
     let count = y.len() / plane;
-    let mut products = vec![T::ZERO; count * taps * plane_in];
+    let mut products = Scratch::for_overwrite(count * taps * plane_in)?;
     let pitch = group_out * taps;
     let weights = Matrix {
         data: &w[group * group_in * pitch + m * taps..],
@@ -65,7 +66,7 @@ fn add_channels<T: Math>(problem: &Problem, x: &[T], w: &[T], channel: usize, y:
         for (index, values) in products.chunks(plane_in).enumerate() {
             add_tap(problem, values, index % taps, &mut y[index / taps * plane..][..plane]);
         }
-        return;
+        return Ok(());
     }
     for (index, pair) in products.chunks(2 * plane_in).enumerate() {
         let (channel, tap) = (2 * index / taps, 2 * index % taps);
@@ -74,6 +75,7 @@ fn add_channels<T: Math>(problem: &Problem, x: &[T], w: &[T], channel: usize, y:
             || add_pair(problem, pair.split_at(plane_in), tap, &mut y[channel * plane..][..plane]),
         );
     }
+    Ok(())
 }
 
 /// Whether the elements of every line are those of two taps in turn.

@@ -23,7 +23,7 @@ pub fn run<T: Math>(
     call: &Call,
     inputs: &[Option<HostView>],
     outputs: &mut [HostViewMut],
-    multiply: impl FnOnce(&Product, &[T], &[T], T, &mut [T]),
+    multiply: impl FnOnce(&Product, &[T], &[T], T, &mut [T]) -> Result<()>,
 ) -> Result<()> {
     let product = Product::of(call)?;
     let y = outputs[0].as_slice_mut::<T>();
@@ -40,7 +40,7 @@ pub fn run<T: Math>(
             host_operand::<T>(call, inputs, 1)?,
             alpha,
             y,
-        );
+        )?;
     }
     let beta = T::from_f64(call.attrs.float("beta"));
     let c = host_optional::<T>(inputs, 2).map(|c| (c, beta));
@@ -49,7 +49,7 @@ pub fn run<T: Math>(
 }
 
 /// y = alpha * a * b, product by product.
-pub fn multiply<T: Math>(product: &Product, a: &[T], b: &[T], alpha: T, y: &mut [T]) {
+pub fn multiply<T: Math>(product: &Product, a: &[T], b: &[T], alpha: T, y: &mut [T]) -> Result<()> {
     let Product { m, n, k, pitch_a, pitch_b, .. } = *product;
     let strides = |transposed, pitch| if transposed { (1, pitch) } else { (pitch, 1) };
     let (row_a, column_a) = strides(product.transposed_a, pitch_a);
@@ -65,6 +65,7 @@ pub fn multiply<T: Math>(product: &Product, a: &[T], b: &[T], alpha: T, y: &mut 
             matmul(&mut out, &left, &right, alpha, false);
         }
     });
+    Ok(())
 }
 
 /// Adds beta * c and the bias and applies the activation.

@@ -1,9 +1,10 @@
 //! float32 products by a constant on the CPU: b is packed once for tiles of sums in registers and kept with its tensor.
 
 use super::Product;
+use crate::Result;
 use crate::cpu::tile::{self, BLOCK, WIDEST, for_tile};
 use crate::cpu::{for_pieces, simd, thread_count};
-use crate::tensor::HostForms;
+use crate::tensor::{HostForms, Scratch};
 use pulp::{Simd, WithSimd};
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,10 +34,10 @@ impl<'a> Tiles<'a> {
     }
 
     /// y = alpha * a * b.
-    pub fn run(&self, a: &[f32], alpha: f32, y: &mut [f32]) {
+    pub fn run(&self, a: &[f32], alpha: f32, y: &mut [f32]) -> Result<()> {
         let Product { m, n, k, .. } = *self.product;
         let [most, _] = simd::largest_tile();
-        let rows = pack_rows(self.product, a, alpha, most);
+        let rows = pack_rows(self.product, a, alpha, most)?;
         let width = self.packed.width;
         let panels = n.div_ceil(width);
         let work = m * n * k / RATE;
@@ -59,6 +60,7 @@ impl<'a> Tiles<'a> {
                 });
             }
         });
+        Ok(())
     }
 }
 
@@ -86,14 +88,17 @@ fn height(left: usize, most: usize) -> usize {
 }
 
 /// The rows of alpha * a, tile by tile, the terms' factors side by side; zeros below the last row.
-fn pack_rows(product: &Product, a: &[f32], alpha: f32, most: usize) -> Vec<f32> {
+fn pack_rows(product: &Product, a: &[f32], alpha: f32, most: usize) -> Result<Scratch<f32>> {
     let Product { m, k, transposed_a, pitch_a, .. } = *product;
     let last = m % most;
     let padded = m - last + if last > 0 { height(last, most) } else { 0 };
-    let mut packed = vec![0.0; padded * k];
+    let mut packed = Scratch::for_overwrite(padded * k)?;
     for_pieces(&mut packed, most * k, 1, |start, piece| {
         for (index, panel) in piece.chunks_mut(most * k).enumerate() {
             let (first, height) = (start / k + index * most, panel.len() / k);
+            if first + height > m {
+                panel.fill(0.0);
+            }
             for row in first..(first + height).min(m) {
                 let to = panel[row - first..].iter_mut().step_by(height);
                 if transposed_a {
@@ -104,7 +109,7 @@ fn pack_rows(product: &Product, a: &[f32], alpha: f32, most: usize) -> Vec<f32> 
             }
         }
     });
-    packed
+    Ok(packed)
 }
 
 /// Some columns of the result.

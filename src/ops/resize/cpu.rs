@@ -6,7 +6,7 @@ use crate::Result;
 use crate::cpu::{Float, for_pieces};
 use crate::ops::Call;
 use crate::ops::operands::host_operand;
-use crate::tensor::{HostView, HostViewMut};
+use crate::tensor::{HostView, HostViewMut, Scratch};
 
 pub fn resize<T: Float>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [HostViewMut]) -> Result<()> {
     let x = host_operand::<T>(call, inputs, 0)?;
@@ -19,9 +19,9 @@ pub fn resize<T: Float>(call: &Call, inputs: &[Option<HostView>], outputs: &mut 
         y.copy_from_slice(x);
         return Ok(());
     };
-    let mut held: Option<Vec<T>> = None;
+    let mut held: Option<Scratch<T>> = None;
     for pass in before {
-        let mut next = vec![T::ZERO; pass.size()];
+        let mut next = Scratch::for_overwrite(pass.size())?;
         apply(pass, &rules, held.as_deref().unwrap_or(x), &mut next);
         held = Some(next);
     }

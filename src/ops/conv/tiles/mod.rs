@@ -84,8 +84,23 @@ impl<'a> Tiles<'a> {
     ) {
         let split = Split::new(self, thread_count());
         let mut units = split.units(self, y);
-        let work = Work { tiles: self, x, packed, bias, activation };
-        for_pieces(&mut units, 1, split.cost, |_, units| simd::dispatch(Run { work: &work, units }));
+        let range = units.first().map_or([1, 1], |unit| unit.range);
+        let work = Work { tiles: self, x, packed, bias, activation, range, offsets: self.offsets(range) };
+        for_pieces(&mut units, 1, split.cost, |_, units| {
+            COPY.with_borrow_mut(|copy| simd::dispatch(Run { work: &work, units, copy }));
+        });
+    }
+
+    /// Elements of one channel's copy for a range of windows.
+    fn copied(&self, range: [usize; 2]) -> usize {
+        self.lines.all_seen(range[0]) * self.columns.all_seen(range[1])
+    }
+
+    /// Where the line of each term begins in the copy for a range of windows.
+    fn offsets(&self, range: [usize; 2]) -> Vec<usize> {
+        let taps = tap_offsets(&self.lines, &self.columns, range);
+        let channels = (0..self.problem.group_in).map(|channel| channel * self.copied(range));
+        channels.flat_map(|channel| taps.iter().map(move |tap| channel + tap)).collect()
     }
 }
 
@@ -108,11 +123,15 @@ struct Work<'a> {
     packed: &'a [f32],
     bias: Option<&'a [f32]>,
     activation: Activation,
+    /// The range that most units have, and where the lines of its terms begin.
+    range: [usize; 2],
+    offsets: Vec<usize>,
 }
 
 struct Run<'a, 'y> {
     work: &'a Work<'a>,
     units: &'a mut [Unit<'y>],
+    copy: &'a mut Vec<f32>,
 }
 
 thread_local! {
@@ -124,11 +143,9 @@ impl WithSimd for Run<'_, '_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        COPY.with_borrow_mut(|copy| {
-            for unit in self.units {
-                run_unit(simd, self.work, unit, copy);
-            }
-        });
+        for unit in self.units {
+            run_unit(simd, self.work, unit, self.copy);
+        }
     }
 }
 
@@ -136,7 +153,7 @@ impl WithSimd for Run<'_, '_> {
 fn run_unit<S: Simd>(simd: S, work: &Work, unit: &mut Unit, copy: &mut Vec<f32>) {
     let Tiles { problem, lines, columns } = work.tiles;
     let range = unit.range;
-    let channel = lines.all_seen(range[0]) * columns.all_seen(range[1]);
+    let channel = work.tiles.copied(range);
     if copy.len() < channel * problem.group_in + REACH {
         copy.resize(channel * problem.group_in + REACH, 0.0);
     }
@@ -145,15 +162,13 @@ fn run_unit<S: Simd>(simd: S, work: &Work, unit: &mut Unit, copy: &mut Vec<f32>)
     for (x, to) in x.chunks_exact(plane).zip(copy.chunks_exact_mut(channel)).take(problem.group_in) {
         copy_seen([lines, columns], unit.first, range, x, to);
     }
-    let taps = tap_offsets(lines, columns, range);
-    let offsets: Vec<usize> =
-        (0..problem.group_in).flat_map(|c| taps.iter().map(move |tap| c * channel + tap)).collect();
+    let own = (range != work.range).then(|| work.tiles.offsets(range));
+    let offsets = own.as_ref().unwrap_or(&work.offsets);
     let (depth, of_group) = (work.tiles.depth(), unit.group % problem.groups);
     let filter = of_group * problem.group_out + unit.row;
     let weights = &work.packed[filter * depth..][..unit.rows.len() * depth];
     let bias = work.bias.map(|bias| &bias[filter..][..unit.rows.len()]);
-    let part =
-        Part { copy, offsets: &offsets, weights, bias, pitch: columns.seen(range[1]), width: range[1] };
+    let part = Part { copy, offsets, weights, bias, pitch: columns.seen(range[1]), width: range[1] };
     run_part(simd, &part, range[0], &mut unit.rows);
     if !work.activation.is_none() {
         unit.rows.iter_mut().for_each(|row| work.activation.apply(row));

@@ -49,6 +49,11 @@ impl Steps {
         self.axis.output
     }
 
+    /// The input's element under the first tap of that residue of a window that begins within it.
+    fn begin(&self, window: usize, residue: usize) -> usize {
+        (window * self.axis.stride + self.residues[residue]).saturating_sub(self.axis.begin)
+    }
+
     /// The input's element under the first tap of that residue of a window, if it lies in the input.
     fn place(&self, window: usize, residue: usize) -> Option<usize> {
         let padded = window * self.axis.stride + self.residues[residue];
@@ -80,42 +85,41 @@ pub fn copy_seen(
 ) {
     let [of_lines, of_columns] = steps;
     let (height, pitch) = (of_lines.seen(lines), of_columns.seen(columns));
-    for (index, to) in to.chunks_exact_mut(pitch).enumerate() {
-        let (line, plane) = (index % height, index / height);
-        let (residue_h, residue_w) = (plane / of_columns.residues.len(), plane % of_columns.residues.len());
-        match of_lines.place(first_line + line, residue_h) {
-            Some(row) => {
-                let width = of_columns.axis.input;
-                copy_line(of_columns, first_column, residue_w, &x[row * width..][..width], to);
+    let mut planes = to.chunks_exact_mut(height * pitch);
+    for residue_h in 0..of_lines.residues() {
+        for (residue_w, to) in (0..of_columns.residues()).zip(&mut planes) {
+            let inside = inside(of_columns, first_column, residue_w, pitch);
+            let begin = of_columns.begin(first_column + inside.start, residue_w);
+            for (line, to) in to.chunks_exact_mut(pitch).enumerate() {
+                let Some(row) = of_lines.place(first_line + line, residue_h) else {
+                    to.fill(0.0);
+                    continue;
+                };
+                to[..inside.start].fill(0.0);
+                to[inside.end..].fill(0.0);
+                if !inside.is_empty() {
+                    let x = &x[row * of_columns.axis.input + begin..(row + 1) * of_columns.axis.input];
+                    copy_line(of_columns.axis.stride, x, &mut to[inside.clone()]);
+                }
             }
-            None => to.fill(0.0),
         }
     }
 }
 
+/// Every so many elements of x.
 #[inline(always)]
-fn copy_line(steps: &Steps, first: usize, residue: usize, x: &[f32], to: &mut [f32]) {
-    let inside = inside(steps, first, residue, to.len());
-    let (before, rest) = to.split_at_mut(inside.start);
-    let (middle, after) = rest.split_at_mut(inside.len());
-    before.fill(0.0);
-    after.fill(0.0);
-    if middle.is_empty() {
-        return;
-    }
-    let stride = steps.axis.stride;
-    let x = &x[(first + inside.start) * stride + steps.residues[residue] - steps.axis.begin..];
+fn copy_line(stride: usize, x: &[f32], to: &mut [f32]) {
     match stride {
-        1 => middle.copy_from_slice(&x[..inside.len()]),
+        1 => to.copy_from_slice(&x[..to.len()]),
         2 => {
             // Pairs, which vectors take apart; the last one may be but half there.
             let pairs = x.as_chunks::<2>().0;
-            middle.iter_mut().zip(pairs).for_each(|(to, pair)| *to = pair[0]);
-            if let Some(last) = middle.get_mut(pairs.len()) {
+            to.iter_mut().zip(pairs).for_each(|(to, pair)| *to = pair[0]);
+            if let Some(last) = to.get_mut(pairs.len()) {
                 *last = x[2 * pairs.len()];
             }
         }
-        _ => middle.iter_mut().zip(x.iter().step_by(stride)).for_each(|(to, &x)| *to = x),
+        _ => to.iter_mut().zip(x.iter().step_by(stride)).for_each(|(to, &x)| *to = x),
     }
 }
 
