@@ -14,6 +14,24 @@ pub fn dispatch<W: WithSimd>(work: W) -> W::Output {
     arch().dispatch(work)
 }
 
+/// A closure as work. It is called by reference: a call by value goes through a function of its own, which is not compiled
+/// for the vectors.
+struct Closure<F>(F);
+
+impl<R, F: FnMut() -> R> WithSimd for Closure<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, _: S) -> R {
+        (self.0)()
+    }
+}
+
+/// Calls a closure compiled for the widest vectors that the processor has. It and what it calls are to be `inline(always)`.
+pub fn vectorize<R>(work: impl FnMut() -> R) -> R {
+    dispatch(Closure(work))
+}
+
 struct Sizes;
 
 impl WithSimd for Sizes {

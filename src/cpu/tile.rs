@@ -41,7 +41,7 @@ pub fn vectors_of<S: Simd>(rows: usize, left: usize) -> usize {
 
 /// Terms that are summed before they join the sum of those before: a single chain's error grows with its length, and the
 /// lines and factors of so many terms stay in the first cache.
-pub const BLOCK: usize = 128;
+pub const BLOCK: usize = 256;
 
 /// A block of sums for M rows by N vectors, written to `y[..][at..]`: what is there, or `starts` for the first block, plus the
 /// rows' factors of each term by its line. The sums are joined vector by vector, because an array whose address is taken does
@@ -98,3 +98,60 @@ macro_rules! for_tile {
     };
 }
 pub(crate) use for_tile;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pulp::WithSimd;
+
+    /// Every tile that a kind of vectors has, over a block that begins the sums and one that goes on with them.
+    struct All;
+
+    impl WithSimd for All {
+        type Output = ();
+
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) {
+            let [most, _] = largest::<S>();
+            for rows in [1, 2, 4, most] {
+                for left in 1..=REACH {
+                    let vectors = vectors_of::<S>(rows, left);
+                    assert!(vectors * S::F32_LANES <= REACH && rows_of(rows, most) == rows);
+                    for_tile!(rows, vectors, check(simd, rows, vectors));
+                }
+            }
+        }
+    }
+
+    fn check<S: Simd, const M: usize, const N: usize>(simd: S, rows: usize, vectors: usize) {
+        assert_eq!((M, N), (rows, vectors));
+        const TERMS: usize = 7;
+        let width = N * S::F32_LANES;
+        let x: Vec<f32> = (0..TERMS + width).map(|i| (i * 7 % 11) as f32 - 5.0).collect();
+        let factors: Vec<[f32; M]> =
+            (0..TERMS).map(|k| std::array::from_fn(|i| ((3 * k + i) % 5) as f32)).collect();
+        let starts = std::array::from_fn(|i| i as f32 + 0.5);
+        let mut y = vec![vec![f32::NAN; width + 2]; M];
+        let mut lines: Vec<&mut [f32]> = y.iter_mut().map(Vec::as_mut_slice).collect();
+        join::<S, M, N>(simd, Some(starts), &factors[..4], |k| &x[k..][..width], 1, &mut lines);
+        join::<S, M, N>(simd, None, &factors[4..], |k| &x[k + 4..][..width], 1, &mut lines);
+        for (i, y) in y.iter().enumerate() {
+            assert!(y[0].is_nan() && y[width + 1].is_nan());
+            for j in 0..width {
+                // Whole numbers and a half: exact in any order.
+                let want: f32 = (0..TERMS).map(|k| factors[k][i] * x[k + j]).sum();
+                assert_eq!(y[j + 1], want + starts[i], "row {i}, element {j}");
+            }
+        }
+    }
+
+    #[test]
+    fn tiles_agree_with_the_sums_whatever_the_registers() {
+        pulp::Arch::new().dispatch(All);
+        Simd::vectorize(pulp::Scalar::new(), All);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(simd) = pulp::x86::V3::try_new() {
+            Simd::vectorize(simd, All);
+        }
+    }
+}

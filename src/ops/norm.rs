@@ -83,10 +83,10 @@ fn layer_norm<T: Float>(call: &Call, inputs: &[Option<HostView>], outputs: &mut 
     let epsilon = call.attrs.float(EPSILON.name);
     let (_, columns) = layer_extents(call)?;
     for_pieces(outputs[0].as_slice_mut::<T>(), columns, 2, |start, piece| {
-        let rows = x[start..].chunks(columns).zip(piece.chunks_mut(columns));
-        simd::dispatch(
+        let mut rows = x[start..].chunks(columns).zip(piece.chunks_mut(columns));
+        simd::vectorize(
             #[inline(always)]
-            || rows.for_each(|(row, y)| normalize_row(row, (scale, bias), epsilon, y)),
+            || rows.by_ref().for_each(|(row, y)| normalize_row(row, (scale, bias), epsilon, y)),
         );
     });
     Ok(())

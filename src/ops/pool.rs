@@ -273,7 +273,7 @@ fn global_largest<T: Float>(
     let x = host_operand::<T>(call, inputs, 0)?;
     let size = plane_size(call);
     let largest = |plane: &[T]| {
-        simd::dispatch(
+        simd::vectorize(
             #[inline(always)]
             || fold_max(plane, max),
         )
@@ -289,7 +289,7 @@ fn global_mean<T: Float>(
     let x = host_operand::<T>(call, inputs, 0)?;
     let size = plane_size(call);
     let mean = |plane: &[T]| {
-        let sum = simd::dispatch(
+        let sum = simd::vectorize(
             #[inline(always)]
             || sum_f64(plane, T::to_f64),
         );

@@ -97,11 +97,11 @@ fn normalize<T: Math>(
     }
     if inner == 1 {
         for_pieces(y, length, 6, |start, piece| {
-            let rows = x[start..].chunks(length).zip(piece.chunks_mut(length));
-            simd::dispatch(
+            let mut rows = x[start..].chunks(length).zip(piece.chunks_mut(length));
+            simd::vectorize(
                 #[inline(always)]
                 || {
-                    rows.for_each(|(row, y)| {
+                    rows.by_ref().for_each(|(row, y)| {
                         let most = fold_max(row, larger);
                         let factor = factor(sum_f64(row, |value| (value - most).exp().to_f64()));
                         y.iter_mut().zip(row).for_each(|(y, &x)| *y = finish(x, most, factor));

@@ -174,7 +174,8 @@ const LEAST_KEPT: usize = 128 << 10;
 /// Bytes kept for reuse at most.
 const MOST_KEPT: usize = 256 << 20;
 
-/// Size that serves a request: large ones in steps of an eighth of their power of two, so that kept blocks fit.
+/// Size that serves a request: large ones in steps of an eighth of their power of two, so that kept blocks fit. A kept block
+/// of up to twice the size serves it too.
 fn class_of(size: usize) -> usize {
     if size < LEAST_KEPT {
         return size;
@@ -199,8 +200,11 @@ fn take_kept(class: usize) -> Option<Pages> {
         return None;
     }
     let mut kept = kept();
-    let index = kept.blocks.iter().rposition(|block| block.bytes().len() == class)?;
-    kept.bytes -= class;
+    let sizes = kept.blocks.iter().map(|block| block.bytes().len()).enumerate();
+    // Of blocks of one size the one kept last, which may still be in a cache.
+    let fitting = sizes.rev().filter(|&(_, size)| size >= class && size / 2 <= class);
+    let (index, size) = fitting.min_by_key(|&(_, size)| size)?;
+    kept.bytes -= size;
     Some(kept.blocks.swap_remove(index))
 }
 
@@ -293,6 +297,17 @@ mod tests {
         let second = HostBuffer::zeroed(size + 1).unwrap();
         assert_eq!(second.bytes().len(), size + 1);
         assert!(second.bytes().iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn larger_blocks_serve_too() {
+        // Sizes that no other test has.
+        let large = HostBuffer::for_overwrite(41 << 20).unwrap();
+        let place = large.bytes().as_ptr();
+        drop(large);
+        let small = HostBuffer::for_overwrite(23 << 20).unwrap();
+        assert_eq!((small.bytes().as_ptr(), small.bytes().len()), (place, 23 << 20));
+        assert_ne!(HostBuffer::for_overwrite(41 << 20).unwrap().bytes().as_ptr(), place);
     }
 
     #[test]

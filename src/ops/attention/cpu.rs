@@ -6,7 +6,7 @@ use super::super::operands::{host_operand, host_optional};
 use super::problem::{GUARDED, HIDE};
 use super::{Problem, at};
 use crate::cpu::math::{fold_max, max, sum_f64};
-use crate::cpu::{Math, Matrix, MatrixMut, install, matmul};
+use crate::cpu::{Math, Matrix, MatrixMut, install, matmul, simd};
 use crate::tensor::{HostView, HostViewMut, Scratch};
 use crate::{DType, Result};
 use rayon::prelude::*;
@@ -190,15 +190,15 @@ impl<T: Math> Work<'_, T> {
         if size > 0 {
             matmul(&mut out, &left, &right, T::from_f64(self.problem.scale), false);
         }
-        for row in 0..rows {
-            let kept = scores.as_mut().map(|scores| &mut scores[row * keys..][..keys]);
-            self.weigh(
-                [b, h, first + row],
-                seen(row).min(width),
-                &mut products[row * width..][..width],
-                kept,
-            );
-        }
+        simd::vectorize(
+            #[inline(always)]
+            || {
+                for (row, products) in products.chunks_exact_mut(width.max(1)).enumerate() {
+                    let kept = scores.as_mut().map(|scores| &mut scores[row * keys..][..keys]);
+                    self.weigh([b, h, first + row], seen(row).min(width), products, kept);
+                }
+            },
+        );
         let left = Matrix { data: &products, rows, columns: width, row_stride: width, column_stride: 1 };
         let right =
             Matrix { data: v, rows: width, columns: value_size, row_stride: pitch_v, column_stride: 1 };
@@ -216,6 +216,7 @@ impl<T: Math> Work<'_, T> {
     }
 
     /// Products of one query become weights.
+    #[inline(always)]
     fn weigh(&self, place: [usize; 3], seen: usize, row: &mut [T], mut kept: Option<&mut [T]>) {
         let wanted = self.problem.scores;
         let mut keep = |stage: usize, row: &[T]| {
@@ -238,7 +239,8 @@ impl<T: Math> Work<'_, T> {
         } else {
             row.iter_mut().for_each(|x| *x = (*x - most).exp());
             let factor = 1.0 / sum_f64(row, T::to_f64);
-            row.iter_mut().for_each(|x| *x = T::from_f64(x.to_f64() * factor));
+            let rounded = T::from_f64(factor);
+            row.iter_mut().for_each(|x| *x = *x * rounded);
             if factor.is_nan() && self.problem.masking == GUARDED {
                 // A NaN among the weights is in their sum.
                 row.fill(T::ZERO);

@@ -70,7 +70,7 @@ fn add_channels<T: Math>(problem: &Problem, x: &[T], w: &[T], channel: usize, y:
     }
     for (index, pair) in products.chunks(2 * plane_in).enumerate() {
         let (channel, tap) = (2 * index / taps, 2 * index % taps);
-        simd::dispatch(
+        simd::vectorize(
             #[inline(always)]
             || add_pair(problem, pair.split_at(plane_in), tap, &mut y[channel * plane..][..plane]),
         );

@@ -14,9 +14,14 @@ const RATE: usize = 48;
 
 /// Columns of b side by side, in panels of a tile's width; the last one is padded with zeros.
 struct Packed {
-    panels: Vec<f32>,
+    panels: Vec<Line>,
     width: usize,
 }
+
+/// Part of a panel that lies in one line of the cache, so that no vector of it lies in two.
+#[derive(Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C, align(64))]
+struct Line([f32; WIDEST]);
 
 /// A product that this form takes.
 pub struct Tiles<'a> {
@@ -39,9 +44,10 @@ impl<'a> Tiles<'a> {
         let [most, _] = simd::largest_tile();
         let rows = pack_rows(self.product, a, alpha, most)?;
         let width = self.packed.width;
-        let panels = n.div_ceil(width);
+        let panels: &[f32] = bytemuck::cast_slice(&self.packed.panels);
+        let count = n.div_ceil(width);
         let work = m * n * k / RATE;
-        let columns = panels.div_ceil((work / 20_000).clamp(1, 4 * thread_count())) * width;
+        let columns = count.div_ceil((work / 20_000).clamp(1, 4 * thread_count())) * width;
         let mut units: Vec<Vec<&mut [f32]>> =
             (0..n.div_ceil(columns)).map(|_| Vec::with_capacity(m)).collect();
         for row in y.chunks_exact_mut(n) {
@@ -51,13 +57,7 @@ impl<'a> Tiles<'a> {
         for_pieces(&mut units, 1, cost, |start, units| {
             for (index, y) in units.iter_mut().enumerate() {
                 let first = (start + index) * columns / width;
-                simd::dispatch(Run {
-                    rows: &rows,
-                    panels: &self.packed.panels[first * width * k..],
-                    width,
-                    depth: k,
-                    y,
-                });
+                simd::dispatch(Run { rows: &rows, panels: &panels[first * width * k..], width, depth: k, y });
             }
         });
         Ok(())
@@ -69,8 +69,9 @@ fn pack(product: &Product, b: &[f32]) -> Packed {
     let Product { n, k, transposed_b, pitch_b, .. } = *product;
     let width = simd::lanes() * simd::largest_tile()[1];
     let (row, column) = if transposed_b { (1, pitch_b) } else { (pitch_b, 1) };
-    let mut panels = vec![0.0; n.div_ceil(width) * width * k];
-    for_pieces(&mut panels, width * k, 1, |start, piece| {
+    let mut panels = vec![Line::default(); (n.div_ceil(width) * width * k).div_ceil(WIDEST)];
+    let elements = &mut bytemuck::cast_slice_mut(&mut panels)[..n.div_ceil(width) * width * k];
+    for_pieces(elements, width * k, 1, |start, piece| {
         for (index, panel) in piece.chunks_exact_mut(width * k).enumerate() {
             let first = start / k + index * width;
             for (at, line) in panel.chunks_exact_mut(width).enumerate() {
