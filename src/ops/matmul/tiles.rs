@@ -1,6 +1,7 @@
 //! float32 products by a constant on the CPU: b is packed once for tiles of sums in registers and kept with its tensor.
 
 use super::Product;
+use super::cpu::Epilogue;
 use crate::Result;
 use crate::cpu::tile::{self, BLOCK, WIDEST, for_tile};
 use crate::cpu::{for_pieces, simd, thread_count};
@@ -38,15 +39,15 @@ impl<'a> Tiles<'a> {
         Some(Tiles { product, packed: forms.get(key, || pack(product, b)) })
     }
 
-    /// y = alpha * a * b.
-    pub fn run(&self, a: &[f32], alpha: f32, y: &mut [f32]) -> Result<()> {
+    /// y = alpha * a * b and what follows.
+    pub fn run(&self, a: &[f32], alpha: f32, epilogue: &Epilogue<f32>, y: &mut [f32]) -> Result<()> {
         let Product { m, n, k, .. } = *self.product;
         let [most, _] = simd::largest_tile();
         let rows = pack_rows(self.product, a, alpha, most)?;
         let width = self.packed.width;
         let panels: &[f32] = bytemuck::cast_slice(&self.packed.panels);
         let count = n.div_ceil(width);
-        let work = m * n * k / RATE;
+        let work = m * n * k / RATE + m * n * epilogue.cost();
         let columns = count.div_ceil((work / 20_000).clamp(1, 4 * thread_count())) * width;
         let mut units: Vec<Vec<&mut [f32]>> =
             (0..n.div_ceil(columns)).map(|_| Vec::with_capacity(m)).collect();
@@ -58,6 +59,7 @@ impl<'a> Tiles<'a> {
             for (index, y) in units.iter_mut().enumerate() {
                 let first = (start + index) * columns / width;
                 simd::dispatch(Run { rows: &rows, panels: &panels[first * width * k..], width, depth: k, y });
+                y.iter_mut().enumerate().for_each(|(row, y)| epilogue.apply(row, first * width, y));
             }
         });
         Ok(())
