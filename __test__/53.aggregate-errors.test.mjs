@@ -1,6 +1,6 @@
 import { test } from 'node:test';
 import { Tensor, aggregate, gpuStatus } from '../index.mjs';
-import { most, optionsOf, randomRows, run, table } from './helpers/aggregate.mjs';
+import { most, near, optionsOf, randomRows, run, table } from './helpers/aggregate.mjs';
 import { rejects } from './helpers/errors.mjs';
 
 const rows = randomRows(7, 3, 1);
@@ -44,6 +44,7 @@ test('values of options', async () => {
   await refused({ rule: 'trimmedMean', f: '1' }, "'f'", "'1'");
   for (const fraction of [-0.1, 0.5, NaN]) await refused({ rule: 'trimmedMean', fraction }, "'fraction'", String(fraction));
   await refused({ rule: 'trimmedMean', fraction: 0.1, f: 1 }, 'not both');
+  near(await run([[1], [3]], { rule: 'trimmedMean', fraction: 0.4999999999 }), [2], 0, 'one value is left');
   await refused({ rule: 'median', even: 'middle' }, "'even'", "'middle'");
   await refused({ rule: 'median', nan: 'first' }, "'nan'", "'first'");
   for (const m of [0, 6, 1.5]) await refused({ rule: 'multiKrum', f: 2, m }, "'m'", String(m));

@@ -85,6 +85,7 @@ function typings() {
 /** Rules and pre-aggregations with all options of theirs, the first row of each name. */
 function aggregateOptions() {
   const { rules, pres, common } = aggregateTable();
+  /** @type {Map<string, Parameter>} */
   const owners = new Map();
   for (const row of [...rules, ...pres]) {
     for (const parameter of row.parameters) {
@@ -96,12 +97,17 @@ function aggregateOptions() {
   return { rules, pres, common, parameters: [...owners.values()] };
 }
 
-/** The default of a parameter by the rules that have it, where they differ. @param {{ of: [string, import('../native.js').AttributeRow][] }} parameter */
+/** @typedef {import('../native.js').AttributeRow & { of: [string, import('../native.js').AttributeRow][] }} Parameter */
+
+/** The default of a parameter by the rules that have it, where they differ. @param {Parameter} parameter */
 function defaultsOf({ of }) {
   const values = new Set(of.map(([, { defaultValue }]) => defaultValue));
   if (values.size === 1) return of[0][1].defaultValue ?? '';
   return [...values].map((value) => `${value} (${of.filter(([, row]) => row.defaultValue === value).map(([name]) => name).join(', ')})`).join(', ');
 }
+
+/** Names of the rows that have a parameter. @param {Parameter} parameter */
+const ownersOf = ({ of }) => of.map(([name]) => name).join(', ');
 
 /** The options of aggregate in the typings. @param {string} base */
 function aggregateTypes(base) {
@@ -110,7 +116,7 @@ function aggregateTypes(base) {
   const line = (/** @type {any} */ { name, kind, doc }, /** @type {string} */ note, /** @type {string} */ of) =>
     `  /** ${of}${doc}${note ? ` Default ${note}.` : ''} */\n  ${name}?: ${name === 'weights' ? 'readonly number[] | Float32Array | Float64Array' : kind};\n`;
   const options = common.map((row) => line(row, row.defaultValue ?? '', '')).join('')
-    + parameters.map((row) => line(row, defaultsOf(row), `${row.of.map(([name]) => name).join(', ')}: `)).join('');
+    + parameters.map((row) => line(row, defaultsOf(row), `${ownersOf(row)}: `)).join('');
   return base.replace("'RULES'", names(rules)).replace("'PRES'", names(pres)).replace('  // AGGREGATE OPTIONS\n', options);
 }
 
@@ -127,7 +133,7 @@ function aggregationPage() {
     ...pres.map((row) => `| \`${row.name}\` | ${needs(row)} | ${own(row)} | ${row.doc} |`),
     '\n| option | type | default | of | meaning |\n| --- | --- | --- | --- | --- |',
     ...common.map(({ name, kind, defaultValue, doc }) => `| \`${name}\` | ${type(kind)} | ${defaultValue ?? 'none'} | all | ${doc} |`),
-    ...parameters.map((row) => `| \`${row.name}\` | ${type(row.kind)} | ${defaultsOf(row) || 'none'} | ${row.of.map(([name]) => name).join(', ')} | ${row.doc} |`),
+    ...parameters.map((row) => `| \`${row.name}\` | ${type(row.kind)} | ${defaultsOf(row) || 'none'} | ${ownersOf(row)} | ${row.doc} |`),
   ].join('\n');
   const page = readFileSync(join(root, 'docs/aggregation.md'), 'utf8');
   return page.replace(/(<!-- tables: .*? -->\n)[\s\S]*?(\n<!-- end -->)/, (_, open, close) => `${open}${tables}${close}`);

@@ -1,7 +1,9 @@
-//! Choices among rows, from distances alone: pure functions in float64. Rows with values that are not finite come last,
+//! Choices among rows, from distances alone: pure functions in float64, over the compute threads where rows are many. Rows with values that are not finite come last,
 //! then the lower score decides, then the lower row.
 
 use super::engine::Square;
+use crate::cpu::install;
+use rayon::prelude::*;
 
 /// Rows by score, best first.
 pub fn order(scores: &[f64], bad: &[bool]) -> Vec<usize> {
@@ -18,7 +20,12 @@ pub fn krum_scores(distances: &Square, neighbours: usize) -> Vec<f64> {
         others.sort_unstable_by(f64::total_cmp);
         others.iter().take(neighbours).sum()
     };
-    (0..distances.n).map(score).collect()
+    each(distances.n, score)
+}
+
+/// What a function makes of each of `n` rows.
+fn each<R: Send>(n: usize, of: impl Fn(usize) -> R + Sync + Send) -> Vec<R> {
+    install(|| (0..n).into_par_iter().map(of).collect())
 }
 
 /// `count` rows by Krum again and again, each time among the rows not picked yet, with `f` hostile ones among them.
@@ -30,7 +37,7 @@ pub fn bulyan(distances: &Square, bad: &[bool], f: usize, count: usize) -> Vec<u
             .sort_unstable_by(|&a, &b| distances.at(row, a).total_cmp(&distances.at(row, b)).then(a.cmp(&b)));
         others
     };
-    let nearest: Vec<Vec<usize>> = (0..n).map(near).collect();
+    let nearest: Vec<Vec<usize>> = each(n, near);
     let mut left = vec![true; n];
     let mut picked = Vec::with_capacity(count);
     while picked.len() < count {
@@ -39,8 +46,11 @@ pub fn bulyan(distances: &Square, bad: &[bool], f: usize, count: usize) -> Vec<u
             let others = nearest[row].iter().filter(|&&other| left[other]);
             others.take(neighbours).map(|&other| distances.at(row, other)).sum()
         };
-        let rows = (0..n).filter(|&row| left[row]).map(|row| (bad[row], score(row), row));
-        let best = rows.min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
+        let rows = each(n, |row| left[row].then(|| (bad[row], score(row), row)));
+        let best = rows
+            .into_iter()
+            .flatten()
+            .min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
         let Some((_, _, row)) = best else { break };
         left[row] = false;
         picked.push(row);
@@ -111,7 +121,7 @@ pub fn nearest_rows(distances: &Square, count: usize) -> Vec<Vec<usize>> {
         rows.sort_unstable();
         rows
     };
-    (0..distances.n).map(near).collect()
+    each(distances.n, near)
 }
 
 /// Groups of `size` rows of a shuffle, the last perhaps smaller. The generator is SplitMix64 from `seed`; the shuffle goes down

@@ -68,11 +68,11 @@ pub enum Cut {
 
 impl Cut {
     /// Values left out at each end of `n`. A product within 1e-9 below a whole number counts as that number, so that 0.29 of
-    /// 100 is 29.
+    /// 100 is 29; one value at least is left.
     pub fn of(self, n: usize) -> usize {
         match self {
             Cut::Count(count) => count,
-            Cut::Share(share) => (share * n as f64 + 1e-9).floor() as usize,
+            Cut::Share(share) => ((share * n as f64 + 1e-9).floor() as usize).min(n.saturating_sub(1) / 2),
         }
     }
 }

@@ -6,6 +6,7 @@
 mod cpu;
 mod decide;
 mod engine;
+mod names;
 mod nan;
 mod options;
 mod pre;

@@ -1,12 +1,10 @@
 //! The options of a call, checked against the tables before any work.
 
+use super::names::{check_names, find, quoted_words, shown, words};
 use super::table::{Bound, COMMON, MOST_SUBSET_ROWS, PRES, Pre, RULES, Rule};
 use crate::kernels::median::{Even, NanPolicy};
-use crate::ops::{Attribute, Attrs, Raw, nearest};
+use crate::ops::{Attrs, Raw};
 use crate::{Result, invalid};
-
-/// Options beside those of the tables.
-const OTHERS: &[&str] = &["rule", "pre"];
 
 /// Checked options.
 pub struct Options {
@@ -54,7 +52,6 @@ impl Options {
     fn check(&self, n: usize) -> Result<()> {
         self.check_fraction()?;
         self.check_weights(n)?;
-        self.m(n, self.f)?;
         self.trusted(n)?;
         self.iterations()?;
         for (name, least_above_zero) in [("tau", true), ("clip", true), ("nu", false), ("tolerance", false)] {
@@ -81,7 +78,8 @@ impl Options {
                 left = left.div_ceil(self.bucket_size()?);
             }
         }
-        self.check_bound(left, self.f)
+        self.check_bound(left, self.f)?;
+        self.m(left, self.f).map(|_| ())
     }
 
     /// An error where the rule's bound does not hold for those numbers of rows and hostile rows.
@@ -222,72 +220,5 @@ impl Options {
     /// One of the plain numbers.
     pub fn float(&self, name: &str) -> f64 {
         self.number(name).unwrap_or(0.0)
-    }
-}
-
-/// The row of a table that a word names.
-fn find<R>(
-    word: Option<&Raw>,
-    option: &str,
-    table: &'static [R],
-    name: fn(&R) -> &'static str,
-) -> Result<&'static R> {
-    let known: Vec<&str> = table.iter().map(name).collect();
-    let list = known.join(", ");
-    match word {
-        Some(Raw::Text(word)) => match table.iter().find(|row| name(row) == word) {
-            Some(row) => Ok(row),
-            None => {
-                let hint = nearest(word, &known).map(|guess| format!(", did you mean '{guess}'?"));
-                let hint = hint.unwrap_or_else(|| format!("; known: {list}"));
-                invalid!("aggregate: '{option}' knows no '{}'{hint}", word.escape_debug())
-            }
-        },
-        Some(other) => invalid!("aggregate: '{option}' must be one of {list}, got {other}"),
-        None => invalid!("aggregate: option '{option}' is required, one of {list}"),
-    }
-}
-
-/// One word or a list of them.
-fn words(raw: Option<&Raw>) -> Result<Vec<String>> {
-    match raw {
-        None => Ok(Vec::new()),
-        Some(Raw::Text(word)) => Ok(vec![word.clone()]),
-        Some(Raw::Names(words)) => Ok(words.clone()),
-        Some(Raw::List(none)) if none.is_empty() => Ok(Vec::new()),
-        Some(other) => invalid!("aggregate: 'pre' must be a name or a list of names, got {other}"),
-    }
-}
-
-fn check_names<'a>(
-    raw: &[(String, Raw)],
-    rule: &Rule,
-    own: impl Iterator<Item = &'a Attribute>,
-) -> Result<()> {
-    let known: Vec<&str> = OTHERS.iter().copied().chain(own.map(|attribute| attribute.name)).collect();
-    let Some((name, _)) = raw.iter().find(|(name, _)| !known.contains(&name.as_str())) else { return Ok(()) };
-    let anywhere =
-        RULES.iter().flat_map(|rule| rule.parameters).chain(PRES.iter().flat_map(|pre| pre.parameters));
-    if anywhere.map(|attribute| attribute.name).any(|other| other == name) {
-        return invalid!("aggregate: '{}' takes no '{name}'; its options: {}", rule.name, known.join(", "));
-    }
-    match nearest(name, &known) {
-        Some(guess) => invalid!("aggregate: unknown option '{name}', did you mean '{guess}'?"),
-        None => {
-            invalid!("aggregate: unknown option '{name}'; options of '{}': {}", rule.name, known.join(", "))
-        }
-    }
-}
-
-fn quoted_words(need: &str) -> String {
-    need.split(" or ").map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" or ")
-}
-
-/// A number as JavaScript writes it.
-fn shown(value: f64) -> String {
-    if value.is_infinite() {
-        format!("{}Infinity", if value < 0.0 { "-" } else { "" })
-    } else {
-        value.to_string()
     }
 }

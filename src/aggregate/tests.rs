@@ -60,6 +60,7 @@ fn neighbours_buckets_and_lengths() {
 
 #[test]
 fn shares_are_rounded_down_but_for_the_last_digit() {
+    assert_eq!((Cut::Share(0.499_999_999_9).of(2), Cut::Share(0.4).of(0), Cut::Count(3).of(9)), (0, 0, 3));
     assert_eq!((Cut::Share(0.29).of(100), Cut::Share(0.2).of(9), Cut::Share(0.0).of(9)), (29, 1, 0));
 }
 

@@ -14,7 +14,7 @@ use crate::{Result, Tensor, invalid, mismatch};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
-/// Rows between which distances are kept, at most: two gigabytes of them.
+/// Rows between which distances are kept, at most: two gigabytes of them, and as much for sums on the way.
 const MOST_PAIRED_ROWS: usize = 16_384;
 
 /// Rows in host memory.

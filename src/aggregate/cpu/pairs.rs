@@ -16,8 +16,8 @@ const MOST_PARTIAL: usize = 1 << 25;
 const BAND: usize = 32;
 /// Numbers of a block of columns, so that it stays in a second-level cache.
 const BLOCK: usize = 1 << 15;
-/// Sums that run beside each other.
-const LANES: usize = 8;
+/// Sums that run beside each other: enough for the widest vectors to hide how long an addition takes.
+const LANES: usize = 32;
 
 /// Sums over all columns, upper triangle mirrored: of squared differences, or, with a centre, of products. Rows that are `bad`
 /// take part as zeros. Rows are scaled by `scale` first.
@@ -67,7 +67,7 @@ struct Task<'a, T> {
 impl<T: Float> Task<'_, T> {
     fn run(&self, start: usize, end: usize, more: impl Fn(usize) -> bool) -> Vec<f64> {
         let n = self.rows.len();
-        let width = (BLOCK / n).clamp(LANES * 4, 1024).next_multiple_of(LANES);
+        let width = (BLOCK / n).clamp(256, 1024).next_multiple_of(LANES);
         let mut block = vec![0.0f64; (n - self.band) * width];
         let mut sums = vec![0.0f64; self.count * n];
         for at in (start..end).step_by(width) {
@@ -107,15 +107,18 @@ impl<T: Float> Task<'_, T> {
         }
     }
 
+    /// Adds a block's terms. The band's own lines stay in a first-level cache while the later ones pass by.
     #[inline(always)]
     fn add(&self, block: &[f64], width: usize, sums: &mut [f64]) {
         let n = self.rows.len();
         let line = |row: usize| &block[(row - self.band) * width..][..width];
-        for i in self.band..self.band + self.count {
-            let sums = &mut sums[(i - self.band) * n..][..n];
-            match self.centre {
-                Some(_) => (i..n).for_each(|j| sums[j] += total(line(i), line(j), |a, b| a * b)),
-                None => (i + 1..n).for_each(|j| sums[j] += total(line(i), line(j), |a, b| (a - b) * (a - b))),
+        for j in self.band..n {
+            for i in self.band..(j + 1).min(self.band + self.count) {
+                let slot = &mut sums[(i - self.band) * n + j];
+                *slot += match self.centre {
+                    Some(_) => total(line(i), line(j), |a, b| a * b),
+                    None => total(line(i), line(j), |a, b| (a - b) * (a - b)),
+                };
             }
         }
     }
@@ -129,8 +132,14 @@ fn total(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
             sums[lane] += term(a[lane], b[lane]);
         }
     }
-    let [a, b, c, d, e, f, g, h] = sums;
-    ((a + e) + (c + g)) + ((b + f) + (d + h))
+    let mut half = LANES / 2;
+    while half > 0 {
+        for lane in 0..half {
+            sums[lane] += sums[lane + half];
+        }
+        half /= 2;
+    }
+    sums[0]
 }
 
 /// The numbers as they are, or, where the largest of them would overflow in sums or all but vanish, once more with the rows
@@ -176,7 +185,10 @@ fn squares<T: Float>(row: &[T], from: Option<&[T]>, scale: f64) -> f64 {
                 .zip(&centre[..part.len()])
                 .for_each(|(out, value)| *out -= value.to_f64() * scale);
         }
-        sum += total(&values, &values, |a, b| a * b);
+        sum += simd::dispatch(
+            #[inline(always)]
+            || total(&values, &values, |a, b| a * b),
+        );
     }
     sum
 }
