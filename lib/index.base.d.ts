@@ -267,8 +267,12 @@ export interface AggregateOptions {
   start?: Float32Array | Float64Array | Tensor;
   /** Called now and then with the part that is done, and with 1 at the end. */
   onProgress?: (done: number) => void;
+}
+
+/** Options of aggregate that ask for a report. */
+export interface AggregateReportOptions extends AggregateOptions {
   /** Resolve with { result, report } instead of the result. Default false. */
-  report?: boolean;
+  report: true;
 }
 
 /** What an aggregation did, in numbers of rows as they came; of buckets where `buckets` is there. */
@@ -306,7 +310,7 @@ export interface AggregationReport {
  */
 export function aggregate<R extends Float32Array | Float64Array | Tensor>(
   rows: R | readonly R[],
-  options: AggregateOptions & { report: true },
+  options: AggregateReportOptions,
 ): Promise<{ result: Result<R>; report: AggregationReport }>;
 export function aggregate<R extends Float32Array | Float64Array | Tensor>(
   rows: R | readonly R[],
