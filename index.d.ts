@@ -257,6 +257,112 @@ export type ArrayOf<T extends DataType> = T extends 'float32'
  */
 export function allocPinned<T extends DataType>(type: T, length: number): ArrayOf<T>;
 
+/** Rules of aggregation. */
+export type AggregateRule = 'mean' | 'weightedMean' | 'median' | 'weightedMedian' | 'trimmedMean' | 'meamed' | 'phocas' | 'krum' | 'multiKrum' | 'bulyan' | 'mda' | 'geometricMedian' | 'centeredClipping' | 'cge' | 'monna';
+
+/** What may be made of the rows before a rule sees them. */
+export type PreAggregation = 'nnm' | 'bucketing' | 'clipping' | 'arc';
+
+/** Options of aggregate. */
+export interface AggregateOptions {
+  /** The rule. */
+  rule: AggregateRule;
+  /** Pre-aggregations, in order. */
+  pre?: PreAggregation | readonly PreAggregation[];
+  /** How many rows may be hostile. Where a rule does not need it, it is only held to the rule's bound; 0 when left out. */
+  f?: number;
+  /** NaN sorts last, does not count, passes on, drops its row (as infinities do), or is refused (likewise). Default 'last'. */
+  nan?: 'last' | 'omit' | 'propagate' | 'drop' | 'reject';
+  /** weightedMean, weightedMedian: One weight for each row, from 0 on, as the number of its examples. */
+  weights?: readonly number[] | Float32Array | Float64Array;
+  /** median, weightedMedian, meamed, bulyan: Which of the two middle values an even count takes, or their mean. Default 'upper' (median, weightedMedian), 'mean' (meamed, bulyan). */
+  even?: 'upper' | 'lower' | 'mean';
+  /** trimmedMean: Instead of f: the share of the values that is left out at each end, below 0.5; their count is rounded down, and a product within 1e-9 of the next whole number is that number. */
+  fraction?: number;
+  /** krum, multiKrum: How many neighbours a score sums: as the paper has it, or one more. Default 'n-f-2'. */
+  neighbours?: 'n-f-2' | 'n-f-1';
+  /** multiKrum: Rows to average, 1 to n - f; n - f - 2 when left out. */
+  m?: number;
+  /** geometricMedian: Distances below this count as this. Beneath it they count as 1e-12 of the median distance. Default 0. */
+  nu?: number;
+  /** geometricMedian, centeredClipping: Steps at most. Default 1000 (geometricMedian), 1 (centeredClipping). */
+  iterations?: number;
+  /** geometricMedian: A step shorter than this part of the median distance is the last. Default 0.000000000001. */
+  tolerance?: number;
+  /** centeredClipping: Longest step, above 0. */
+  tau?: number;
+  /** monna: Number of the trusted row. */
+  trusted?: number;
+  /** bucketing: Rows of a bucket. */
+  bucketSize?: number;
+  /** bucketing: Seed of the shuffle, a whole number from 0 on. Default 0. */
+  seed?: number;
+  /** clipping: The bound, above 0. */
+  clip?: number;
+  /** Dims of rows given as one typed array: [n, d] or more. */
+  dims?: readonly number[];
+  /** Where to run. Default 'auto'. */
+  device?: Device;
+  /** Aborting rejects with ABORTED. */
+  signal?: AbortSignal;
+  /** Take the buffers of plain rows over (they become detached) instead of copying them. Default false. */
+  transfer?: boolean;
+  /** Array or Tensor on the host to write the result to, which the call then resolves with. */
+  out?: Float32Array | Float64Array | Tensor;
+  /** centeredClipping: the point that it starts from, as large as a row; zeros when left out. */
+  start?: Float32Array | Float64Array | Tensor;
+  /** Called now and then with the part that is done, and with 1 at the end. */
+  onProgress?: (done: number) => void;
+}
+
+/** Options of aggregate that ask for a report. */
+export interface AggregateReportOptions extends AggregateOptions {
+  /** Resolve with { result, report } instead of the result. Default false. */
+  report: true;
+}
+
+/** What an aggregation did, in numbers of rows as they came; of buckets where `buckets` is there. */
+export interface AggregationReport {
+  rule: AggregateRule;
+  /** Rows given. */
+  n: number;
+  /** Hostile rows reckoned with among those that took part. */
+  f: number;
+  /** Rows with NaN or infinities, each with its lowest such coordinate. */
+  nonFinite: { row: number; coordinate: number }[];
+  /** Rows that the NaN policy took out. */
+  dropped: number[];
+  /** Rows of each bucket; for pre 'bucketing'. */
+  buckets?: number[][];
+  /** Rows chosen, in the order of choice; for rules that choose. */
+  chosen?: number[];
+  /** Rows that took part and were not chosen. */
+  rejected?: number[];
+  /** The scores that rows were chosen by, lower is better; NaN for rows that took no part. */
+  scores?: number[];
+  /** Weight of each row in the result; for geometricMedian and centeredClipping. */
+  weights?: number[];
+  /** Steps taken; for geometricMedian and centeredClipping. */
+  steps?: number;
+  /** Coordinates of the result that are NaN. */
+  nanCoordinates: number;
+  /** What the caller should know. */
+  notes: string[];
+}
+
+/**
+ * One vector from the rows of many workers, of which some may be hostile: one array with `dims` [n, d], a Tensor [n, ...], or
+ * a list of n arrays or Tensors. Gives a Tensor when a row was one, else a typed array.
+ */
+export function aggregate<R extends Float32Array | Float64Array | Tensor>(
+  rows: R | readonly R[],
+  options: AggregateReportOptions,
+): Promise<{ result: Result<R>; report: AggregationReport }>;
+export function aggregate<R extends Float32Array | Float64Array | Tensor>(
+  rows: R | readonly R[],
+  options: AggregateOptions & { report?: false },
+): Promise<Result<R>>;
+
 /** What a model says of an input or output. */
 export interface ValueMetadata {
   readonly name: string;

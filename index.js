@@ -1,5 +1,6 @@
 'use strict';
 
+const { aggregate } = require('./lib/aggregate.js');
 const { allocPinned, devices, gpuStatus, init, memoryStats, trimMemory } = require('./lib/device.js');
 const { WarpwrightError } = require('./lib/errors.js');
 const { ops } = require('./lib/ops.js');
@@ -10,6 +11,7 @@ module.exports = {
   InferenceSession,
   Tensor,
   WarpwrightError,
+  aggregate,
   allocPinned,
   devices,
   gpuStatus,

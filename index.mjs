@@ -5,6 +5,7 @@ export const {
   InferenceSession,
   Tensor,
   WarpwrightError,
+  aggregate,
   allocPinned,
   devices,
   gpuStatus,

@@ -1,5 +1,12 @@
 /** Starts calls and settles them by calling `settle(id, failure, outputs)`. */
 export declare class Bridge {
+  /**
+   * Checks a call without taking anything over. Says how it runs: 'cpu', or 'median' for the op of that name on a GPU.
+   * `strict` wants all that the CPU form has, such as a report.
+   */
+  planAggregation(inputs: AggregateInputs, options: object, device: string, strict: boolean): string
+  /** Takes the data of a call on the CPU over and queues it. */
+  aggregate(id: number, aggregation: NativeAggregation, inputs: AggregateInputs, options: object, transfer: boolean): void
   /** A bridge for the calling environment. */
   constructor(settle: (id: number, failure: Failure | null, outputs: Output[] | null) => void)
   /** Keeps the process alive while calls are in flight. */
@@ -38,6 +45,16 @@ export declare class DeviceTensor {
   get disposed(): boolean
 }
 
+/** An aggregation under way. */
+export declare class NativeAggregation {
+  /** One that was not started yet. */
+  constructor()
+  /** The part that is done, 0 to 1. */
+  get progress(): number
+  /** What it did, once it is done. */
+  get report(): AggregationReport | null
+}
+
 /** A network that was read, or is being read. */
 export declare class NativeSession {
   /** A session that is not open yet. */
@@ -54,6 +71,59 @@ export declare class NativeSession {
   get times(): Array<StepRow>
   /** Lets the network go once the runs in flight are done. Twice is nothing. */
   release(): void
+}
+
+/** Rows and a starting point as JavaScript gives them. */
+export interface AggregateInputs {
+  /** One tensor [n, ...], or n tensors. */
+  rows: Array<InputArg>
+  /** Whether each row is a tensor of its own. */
+  list: boolean
+  /** The starting point. */
+  start?: InputArg
+}
+
+/** The tables of aggregations. */
+export declare function aggregateTable(): AggregateTable
+
+/** All tables of aggregations. */
+export interface AggregateTable {
+  /** Rules. */
+  rules: Array<RuleRow>
+  /** Pre-aggregations. */
+  pres: Array<RuleRow>
+  /** Options of every rule. */
+  common: Array<AttributeRow>
+}
+
+/** What an aggregation did, in numbers of rows as they came. */
+export interface AggregationReport {
+  /** The rule. */
+  rule: string
+  /** Rows given. */
+  n: number
+  /** Hostile rows reckoned with. */
+  f: number
+  /** Rows with NaN or infinities. */
+  nonFinite: Array<NonFiniteRow>
+  /** Rows that the NaN policy took out. */
+  dropped: Array<number>
+  /** Rows of each bucket. */
+  buckets?: Array<Array<number>>
+  /** Rows chosen. */
+  chosen?: Array<number>
+  /** Rows not chosen. */
+  rejected?: Array<number>
+  /** Scores. */
+  scores?: Array<number>
+  /** Weights. */
+  weights?: Array<number>
+  /** Steps. */
+  steps?: number
+  /** Coordinates of the result that are NaN. */
+  nanCoordinates: number
+  /** What the caller should know. */
+  notes: Array<string>
 }
 
 /** A zeroed buffer over page-locked memory where there is a GPU, over plain memory elsewhere. */
@@ -217,6 +287,14 @@ export interface MemoryStats {
   prepared: number
 }
 
+/** A row that is not finite. */
+export interface NonFiniteRow {
+  /** Its number. */
+  row: number
+  /** Its lowest coordinate that is not finite. */
+  coordinate: number
+}
+
 /** How a session is made. */
 export interface OpenOptions {
   /** 'cpu', 'cuda', 'cuda:N' or 'auto'. */
@@ -324,6 +402,22 @@ export interface ResultRow {
   name: string
   /** Its element type; the op's where there is none. */
   dtype?: string
+}
+
+/** A rule or a pre-aggregation. */
+export interface RuleRow {
+  /** Name. */
+  name: string
+  /** What it computes. */
+  doc: string
+  /** What must hold of n rows, f of them hostile; rules only. */
+  bound?: string
+  /** Whether it looks at rows as wholes; rules only. */
+  whole?: boolean
+  /** Options that must be given; of several in one text, one. */
+  required: Array<string>
+  /** Options of its own. */
+  parameters: Array<AttributeRow>
 }
 
 /** Sets the limit in bytes on a GPU's tensors and intermediate values; 0 lifts it. */

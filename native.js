@@ -574,7 +574,9 @@ if (!nativeBinding) {
 module.exports = nativeBinding
 module.exports.Bridge = nativeBinding.Bridge
 module.exports.DeviceTensor = nativeBinding.DeviceTensor
+module.exports.NativeAggregation = nativeBinding.NativeAggregation
 module.exports.NativeSession = nativeBinding.NativeSession
+module.exports.aggregateTable = nativeBinding.aggregateTable
 module.exports.allocPinned = nativeBinding.allocPinned
 module.exports.devices = nativeBinding.devices
 module.exports.dtypeTable = nativeBinding.dtypeTable

@@ -248,3 +248,34 @@ test('each driver call fails once: a coded error or a right result, and the next
   await Promise.all([worker(), worker(), worker()]);
   assert.deepEqual(failed, []);
 });
+
+test('aggregations beside a card: the median runs on it, other rules on the CPU or not at all', async () => {
+  const { value, findings, end } = await emulate('', `${outcome}
+    const { aggregate } = warpwright;
+    const rows = f32(1, 5, 2, 6, NaN, 7, 3, 8);
+    const options = { dims: [4, 2], f: 1 };
+    const x = await new Tensor('float32', rows, [4, 2]).to('cuda');
+    report({
+      median: await outcome(() => aggregate(rows, { ...options, rule: 'median', device: 'cuda' })),
+      lower: await outcome(() => aggregate(x, { f: 1, rule: 'median', even: 'lower', nan: 'omit' })),
+      auto: await outcome(() => aggregate(rows, { ...options, rule: 'trimmedMean' })),
+      moved: await outcome(() => aggregate(x, { f: 1, rule: 'krum' })),
+      krum: await outcome(() => aggregate(rows, { ...options, rule: 'krum', device: 'cuda' })),
+      report: await outcome(() => aggregate(x, { f: 1, rule: 'median', report: true, device: 'cuda' })),
+      bound: await outcome(() => aggregate(rows, { ...options, rule: 'median', f: 2, device: 'cuda' })),
+      elsewhere: await outcome(() => aggregate(x, { f: 1, rule: 'krum', device: 'cpu' })),
+    });`);
+  assert.deepEqual(findings, []);
+  assert.deepEqual(value.median, [3, 7]);
+  assert.deepEqual(value.lower, { location: 'cuda:0', dims: [2] });
+  assert.deepEqual(value.auto, [2.5, 6.5]);
+  assert.deepEqual(value.moved, { location: 'cuda:0', dims: [2] });
+  for (const name of ['krum', 'report']) {
+    assert.equal(value[name].code, 'UNSUPPORTED_OP', name);
+    assert.match(value[name].message, /cuda:0.*'cpu' or 'auto'/, name);
+  }
+  assert.match(value.bound.message, /'median' needs n > 2f, got n = 4, f = 2/);
+  assert.match(value.elsewhere.message, /cuda:0/);
+  const medians = Object.entries(end.launches).filter(([name]) => name.includes('median'));
+  assert.equal(medians.reduce((sum, [, count]) => sum + count, 0), 2);
+});

@@ -47,6 +47,20 @@ test('docs/ops.md lists exactly the ops, their options and types', () => {
   }
 });
 
+test('docs/aggregation.md lists exactly the rules, pre-aggregations and options, and api.md the common options', () => {
+  const text = read('docs/aggregation.md');
+  const { rules, pres, common } = internal.aggregateTable();
+  const parameters = new Set([...common, ...[...rules, ...pres].flatMap((row) => row.parameters)].map(({ name }) => name));
+  const tables = text.match(/<!-- tables: .*? -->\n([\s\S]*?)\n<!-- end -->/)[1];
+  const written = [...tables.matchAll(/^\| `(\w+)` \|/gm)].map((match) => match[1]);
+  assert.deepEqual(written.sort(), [...rules.map(({ name }) => name), ...pres.map(({ name }) => name), ...parameters].sort());
+  for (const { name, doc } of [...rules, ...pres]) assert.ok(tables.includes(doc), `${name}: its sentence is missing`);
+  for (const { name, bound } of rules) assert.ok(tables.includes(`| \`${name}\` | ${bound} |`), name);
+  for (const name of internal.aggregateOptions()) assert.match(text, new RegExp(`^\\| \`${name}\` \\|`, 'm'), name);
+  const typings = read('index.d.ts');
+  for (const name of [...parameters, ...internal.aggregateOptions()]) assert.match(typings, new RegExp(`^  ${name}\\??:`, 'm'), name);
+});
+
 test('docs/model-support.md lists exactly the operators, with versions, calls and places', () => {
   const rows = [...read('docs/model-support.md').matchAll(/^\| `([\w.]+)` \| (\d+) \| (?:\[(\w+)\]\(.*?\))? \| (.*?) \| (.*?) \|$/gm)];
   const types = new Map(internal.opTable().map((op) => [op.name, op.dtypes.join(', ')]));

@@ -240,6 +240,83 @@ export type ArrayOf<T extends DataType> = T extends 'float32'
  */
 export function allocPinned<T extends DataType>(type: T, length: number): ArrayOf<T>;
 
+/** Rules of aggregation. */
+export type AggregateRule = 'RULES';
+
+/** What may be made of the rows before a rule sees them. */
+export type PreAggregation = 'PRES';
+
+/** Options of aggregate. */
+export interface AggregateOptions {
+  /** The rule. */
+  rule: AggregateRule;
+  /** Pre-aggregations, in order. */
+  pre?: PreAggregation | readonly PreAggregation[];
+  // AGGREGATE OPTIONS
+  /** Dims of rows given as one typed array: [n, d] or more. */
+  dims?: readonly number[];
+  /** Where to run. Default 'auto'. */
+  device?: Device;
+  /** Aborting rejects with ABORTED. */
+  signal?: AbortSignal;
+  /** Take the buffers of plain rows over (they become detached) instead of copying them. Default false. */
+  transfer?: boolean;
+  /** Array or Tensor on the host to write the result to, which the call then resolves with. */
+  out?: Float32Array | Float64Array | Tensor;
+  /** centeredClipping: the point that it starts from, as large as a row; zeros when left out. */
+  start?: Float32Array | Float64Array | Tensor;
+  /** Called now and then with the part that is done, and with 1 at the end. */
+  onProgress?: (done: number) => void;
+}
+
+/** Options of aggregate that ask for a report. */
+export interface AggregateReportOptions extends AggregateOptions {
+  /** Resolve with { result, report } instead of the result. Default false. */
+  report: true;
+}
+
+/** What an aggregation did, in numbers of rows as they came; of buckets where `buckets` is there. */
+export interface AggregationReport {
+  rule: AggregateRule;
+  /** Rows given. */
+  n: number;
+  /** Hostile rows reckoned with among those that took part. */
+  f: number;
+  /** Rows with NaN or infinities, each with its lowest such coordinate. */
+  nonFinite: { row: number; coordinate: number }[];
+  /** Rows that the NaN policy took out. */
+  dropped: number[];
+  /** Rows of each bucket; for pre 'bucketing'. */
+  buckets?: number[][];
+  /** Rows chosen, in the order of choice; for rules that choose. */
+  chosen?: number[];
+  /** Rows that took part and were not chosen. */
+  rejected?: number[];
+  /** The scores that rows were chosen by, lower is better; NaN for rows that took no part. */
+  scores?: number[];
+  /** Weight of each row in the result; for geometricMedian and centeredClipping. */
+  weights?: number[];
+  /** Steps taken; for geometricMedian and centeredClipping. */
+  steps?: number;
+  /** Coordinates of the result that are NaN. */
+  nanCoordinates: number;
+  /** What the caller should know. */
+  notes: string[];
+}
+
+/**
+ * One vector from the rows of many workers, of which some may be hostile: one array with `dims` [n, d], a Tensor [n, ...], or
+ * a list of n arrays or Tensors. Gives a Tensor when a row was one, else a typed array.
+ */
+export function aggregate<R extends Float32Array | Float64Array | Tensor>(
+  rows: R | readonly R[],
+  options: AggregateReportOptions,
+): Promise<{ result: Result<R>; report: AggregationReport }>;
+export function aggregate<R extends Float32Array | Float64Array | Tensor>(
+  rows: R | readonly R[],
+  options: AggregateOptions & { report?: false },
+): Promise<Result<R>>;
+
 /** What a model says of an input or output. */
 export interface ValueMetadata {
   readonly name: string;

@@ -5,6 +5,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod aggregate;
 pub mod capi;
 mod cpu;
 mod driver;

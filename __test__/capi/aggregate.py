@@ -20,6 +20,10 @@ def load(path):
     for suffix, number in (("", ctypes.c_double), ("_f32", ctypes.c_float)):
         pointer = ctypes.POINTER(number)
         getattr(library, f"median_aggregate{suffix}").argtypes = [pointer, i32, i32, pointer]
+        i64 = ctypes.c_int64
+        getattr(library, f"median_aggregate_64{suffix}").argtypes = [pointer, i64, i64, pointer]
+        getattr(library, f"trimmed_mean_aggregate{suffix}").argtypes = [pointer, i64, i64, i64, pointer]
+        getattr(library, f"geometric_median_aggregate{suffix}").argtypes = [pointer, i64, i64, ctypes.c_double, pointer]
     library.warpwright_last_error.restype = ctypes.c_char_p
     library.warpwright_error_text.restype = ctypes.c_char_p
     library.warpwright_error_text.argtypes = [ctypes.c_int]
@@ -64,6 +68,22 @@ def medians(c):
     gives("many columns", [[i + j for j in range(5000)] for i in (2, 0, 1)], [j + 1 for j in range(5000)])
 
 
+def rules(c):
+    rows = [[0, 5, 1], [1, 4, 1], [2, 3, 1], [3, 2, math.nan], [1e30, math.inf, -math.inf]]
+    for name, extra, want in (
+        ("median_aggregate_64", (), [2, 4, 1]),
+        ("trimmed_mean_aggregate", (2,), [2, 4, 1]),
+        ("trimmed_mean_aggregate", (1,), [2, 4, 1]),
+        ("geometric_median_aggregate", (0.0,), [1, 4, 1]),
+    ):
+        code, got = c.call(name, rows, *extra)
+        near = all(abs(a - b) < 1e-5 for a, b in zip(got, want))
+        check(f"{name}{c.suffix} {extra}: code {code}, {got}, expected {want}", code == 0 and near)
+    for name, extra in (("trimmed_mean_aggregate", (3,)), ("trimmed_mean_aggregate", (-1,)), ("geometric_median_aggregate", (-1.0,))):
+        code, got = c.call(name, rows, *extra)
+        check(f"{name}{c.suffix} {extra}: code {code}, {got}", code != 0 and got == [UNTOUCHED] * 3)
+
+
 def refusals(c):
     name = "median_aggregate" + c.suffix
     source, result = c.array([1.0, 2.0, 3.0, 4.0]), c.array([UNTOUCHED])
@@ -87,6 +107,7 @@ def main():
     for suffix, number in (("", ctypes.c_double), ("_f32", ctypes.c_float)):
         caller = Caller(library, suffix, number)
         medians(caller)
+        rules(caller)
         refusals(caller)
     check("text of code 0", library.warpwright_error_text(0) is not None)
     for code in (-1, 99999, -(2**31)):

@@ -1,9 +1,9 @@
 // A user's file: it must compile under `strict`; lines marked as errors must be errors.
 import {
-  Tensor, WarpwrightError, add, allocPinned, argMax, averagePool2d, batchNorm, cast, clip, concat, conv1d, conv2d, conv3d, convTranspose2d, devices, evaluate, gelu,
+  Tensor, WarpwrightError, add, aggregate, allocPinned, argMax, averagePool2d, batchNorm, cast, clip, concat, conv1d, conv2d, conv3d, convTranspose2d, devices, evaluate, gelu,
   gather, globalAveragePool, gpuStatus, init, layerNorm, matmul, maxPool2d, median, memoryStats, and, bitShift, equal, less, pad, relu, softmax, split, transpose, trimMemory, where,
 } from 'warpwright';
-import type { DeviceInfo } from 'warpwright';
+import type { AggregationReport, DeviceInfo } from 'warpwright';
 
 export async function arrays(): Promise<void> {
   const single: Float32Array = await relu(new Float32Array([-1, 2]));
@@ -97,6 +97,22 @@ export async function tensors(): Promise<Tensor> {
   // @ts-expect-error no such type
   new Tensor('float31', new Float32Array(1), [1]);
   return pooled;
+}
+
+export async function aggregation(): Promise<void> {
+  const rows = new Float32Array(12);
+  const plain: Float32Array = await aggregate(rows, { rule: 'trimmedMean', f: 1, dims: [4, 3], nan: 'omit', pre: ['clipping', 'nnm'], clip: 2 });
+  const { result, report }: { result: Float32Array; report: AggregationReport } = await aggregate([plain, plain], { rule: 'mean', report: true });
+  const tensor: Tensor = await aggregate([new Tensor(rows), new Tensor(rows)], { rule: 'weightedMean', weights: [1, 2], device: 'cpu', report: false });
+  await aggregate(rows, { rule: 'multiKrum', f: 1, m: 1, neighbours: 'n-f-1', dims: [4, 3], out: result, onProgress: (done: number) => console.log(done) });
+  await aggregate(rows, { rule: 'centeredClipping', tau: 1, start: new Float32Array(3), iterations: 2, dims: [4, 3], signal: new AbortController().signal, transfer: true });
+  console.log(report.chosen, tensor);
+  // @ts-expect-error no such rule
+  await aggregate(rows, { rule: 'krumm', dims: [4, 3] });
+  // @ts-expect-error the rule is missing
+  await aggregate(rows, { dims: [4, 3] });
+  // @ts-expect-error no floats
+  await aggregate(new Int32Array(4), { rule: 'mean', dims: [2, 2] });
 }
 
 export async function surroundings(): Promise<void> {

@@ -17,16 +17,29 @@ const readJson = async (/** @type {string} */ name) => JSON.parse(await readFile
  * The held-back images: the ones that took no part in training.
  * @returns {Promise<Digits>}
  */
-export async function loadHeldBack() {
+export const loadHeldBack = () => load(true);
+
+/**
+ * The images of the training.
+ * @returns {Promise<Digits>}
+ */
+export const loadTraining = () => load(false);
+
+/**
+ * @param {boolean} heldBack
+ * @returns {Promise<Digits>}
+ */
+async function load(heldBack) {
   const { count, training, height, width, maximum } = await readJson('digits.json');
   const bytes = await readFile(here('digits.bin'));
   const area = height * width;
   if (bytes.length !== count * (area + 1)) {
     throw new Error(`digits.bin has ${bytes.length} bytes, expected ${count * (area + 1)}`);
   }
-  const pixels = Float32Array.from(bytes.subarray(training * area, count * area), (value) => value / maximum);
-  const labels = Uint8Array.from(bytes.subarray(count * area + training));
-  return { count: count - training, height, width, pixels, labels };
+  const [start, end] = heldBack ? [training, count] : [0, training];
+  const pixels = Float32Array.from(bytes.subarray(start * area, end * area), (value) => value / maximum);
+  const labels = Uint8Array.from(bytes.subarray(count * area + start, count * area + end));
+  return { count: end - start, height, width, pixels, labels };
 }
 
 /**

@@ -3,6 +3,7 @@
 // The test build of the library has no one who calls the exported functions.
 #![cfg_attr(test, allow(dead_code))]
 
+mod aggregate;
 mod bridge;
 mod input;
 mod pinned;

@@ -4,7 +4,7 @@ use super::Result;
 use crate::dtype::DType;
 use crate::graph::operators;
 use crate::kernels::MODULES;
-use crate::ops::{self, Kind, Results};
+use crate::ops::{self, Attribute, Kind, Results};
 use crate::runtime::{self, Gpu};
 use napi_derive::napi;
 
@@ -113,6 +113,11 @@ fn results(results: Results) -> Vec<ResultRow> {
     outputs.iter().map(row).collect()
 }
 
+pub(super) fn attribute_row(attribute: &Attribute) -> AttributeRow {
+    let (kind, default_value, required) = kind_text(attribute.kind);
+    AttributeRow { name: attribute.name.into(), kind, default_value, required, doc: attribute.doc.into() }
+}
+
 /// The op table.
 #[napi]
 pub fn op_table() -> Vec<OpRow> {
@@ -130,20 +135,7 @@ pub fn op_table() -> Vec<OpRow> {
                     dtypes: names(operand.dtypes),
                 })
                 .collect(),
-            attributes: spec
-                .attributes
-                .iter()
-                .map(|attribute| {
-                    let (kind, default_value, required) = kind_text(attribute.kind);
-                    AttributeRow {
-                        name: attribute.name.into(),
-                        kind,
-                        default_value,
-                        required,
-                        doc: attribute.doc.into(),
-                    }
-                })
-                .collect(),
+            attributes: spec.attributes.iter().map(attribute_row).collect(),
             dtypes: names(spec.dtypes),
             gives_list: matches!(spec.results, Results::List | Results::These(_)),
             result_type: match spec.results {

@@ -64,10 +64,19 @@ impl Attrs {
                 return unknown_option(spec, name);
             }
         }
-        let mut values = Vec::with_capacity(spec.attributes.len());
-        for attribute in spec.attributes {
+        Attrs::of(spec.name, spec.attributes.iter(), raw)
+    }
+
+    /// Checks those of the caller's options that the attributes name, for a call that is no op.
+    pub fn of<'a>(
+        op: &str,
+        attributes: impl Iterator<Item = &'a Attribute>,
+        raw: &[(String, Raw)],
+    ) -> Result<Attrs> {
+        let mut values = Vec::new();
+        for attribute in attributes {
             let given = raw.iter().find(|(name, _)| name == attribute.name).map(|(_, value)| value);
-            if let Some(value) = check(spec.name, attribute, given)? {
+            if let Some(value) = check(op, attribute, given)? {
                 values.push((attribute.name, value));
             }
         }
@@ -125,6 +134,14 @@ impl Attrs {
         match self.get(name) {
             Some(Value::Float(value)) => *value,
             _ => 0.0,
+        }
+    }
+
+    /// A number attribute, `None` where the list that was parsed has none of that name.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        match self.get(name) {
+            Some(Value::Float(value)) => Some(*value),
+            _ => None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Devices and the queues that run calls on them.
 
+mod aggregations;
 mod cpu;
 mod crew;
 mod devices;
@@ -8,6 +9,7 @@ mod pinned;
 mod sessions;
 mod task;
 
+pub use aggregations::Round;
 pub use devices::{Choice, DeviceInfo, DeviceName, GpuStatus, choose, device_list, gpu_status};
 pub use gpu::Gpu;
 pub use pinned::{HostBlock, allocate_pinned, find_pinned};

@@ -1,7 +1,7 @@
 //! CPU form: blocks of columns in cache, through the same networks for few rows and by quickselect beyond.
 
 use super::Options;
-use crate::cpu::{Float, for_pieces, install};
+use crate::cpu::{Float, for_pieces, install, simd};
 use crate::kernels::median::network::Network;
 use crate::kernels::median::{Even, NanPolicy};
 use crate::ops::Call;
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// Row counts up to which a network is quicker than quickselect.
-const NETWORK_ROWS: usize = 128;
+pub(crate) const NETWORK_ROWS: usize = 128;
 /// Bytes of a block of columns: half of a common first-level cache, or a line's width of columns where that is more.
 const BLOCK_BYTES: usize = 16 * 1024;
 
@@ -27,20 +27,45 @@ fn typed<T: Float>(call: &Call, inputs: &[Option<HostView>], outputs: &mut [Host
     let (n, d) = (call.input(0).dims[0], call.input(0).dims[1]);
     let options = Options::of(call);
     let list = if options.searches() { options.surviving(&scan(rows, n, d))? } else { None };
-    let count = list.as_ref().map_or(n, Vec::len);
-    let width = (BLOCK_BYTES / (count * size_of::<T>())).clamp(64 / size_of::<T>(), 512) & !7;
-    let network = (count <= NETWORK_ROWS).then(|| cached_network(count, options));
-    let columns = Columns { rows, d, list: list.as_deref(), count, options, network: network.as_deref() };
-    for_pieces(outputs[0].as_slice_mut::<T>(), width, count, |start, piece| {
-        let mut block = vec![T::ZERO; count * width];
-        for (index, out) in piece.chunks_mut(width).enumerate() {
-            columns.medians(start + index * width, out, &mut block);
-        }
-    });
+    let row = |index: usize| &rows[index * d..(index + 1) * d];
+    let rows: Vec<&[T]> = match list {
+        Some(list) => list.iter().map(|&index| row(index as usize)).collect(),
+        None => (0..n).map(row).collect(),
+    };
+    medians(&rows, options, outputs[0].as_slice_mut::<T>(), &|_| true);
     Ok(())
 }
 
-fn finite<T: Float>(value: T) -> bool {
+/// Columns of a block of `count` rows of `T`.
+pub(crate) fn block_width<T>(count: usize) -> usize {
+    (BLOCK_BYTES / (count * size_of::<T>())).clamp(64 / size_of::<T>(), 512) & !7
+}
+
+/// Medians of the columns of rows as long as `out`; under `drop` and `reject` they are known to be finite. `more` is told the
+/// columns of each block that is done and says whether to go on.
+pub(crate) fn medians<T: Float>(
+    rows: &[&[T]],
+    options: Options,
+    out: &mut [T],
+    more: &(dyn Fn(usize) -> bool + Sync),
+) {
+    let count = rows.len();
+    let width = block_width::<T>(count);
+    let network = (count <= NETWORK_ROWS).then(|| cached_network(count, ranks(count, options)));
+    let columns = Columns { rows, count, options, network: network.as_deref() };
+    for_pieces(out, width, count, |start, piece| {
+        let mut block = vec![T::ZERO; count * width];
+        for (index, out) in piece.chunks_mut(width).enumerate() {
+            columns.medians(start + index * width, out, &mut block);
+            if !more(out.len()) {
+                return;
+            }
+        }
+    });
+}
+
+/// Whether a value is neither NaN nor infinite.
+pub(crate) fn finite<T: Float>(value: T) -> bool {
     value * T::ZERO == T::ZERO
 }
 
@@ -74,36 +99,29 @@ fn ranks(n: usize, options: Options) -> Vec<usize> {
 
 type Networks = HashMap<(usize, Vec<usize>), Arc<Network>>;
 
-fn cached_network(n: usize, options: Options) -> Arc<Network> {
+/// The network of `n` rows for those ranks, ascending; with more than one of them each ends on the wire of its number.
+pub(crate) fn cached_network(n: usize, ranks: Vec<usize>) -> Arc<Network> {
     static NETWORKS: LazyLock<Mutex<Networks>> = LazyLock::new(Mutex::default);
-    let ranks = ranks(n, options);
     let mut networks = NETWORKS.lock().unwrap_or_else(PoisonError::into_inner);
     networks.entry((n, ranks.clone())).or_insert_with(|| Arc::new(Network::select(n, &ranks))).clone()
 }
 
 /// Columns of the rows that take part.
 struct Columns<'a, T> {
-    rows: &'a [T],
-    d: usize,
-    list: Option<&'a [u32]>,
+    rows: &'a [&'a [T]],
     count: usize,
     options: Options,
     network: Option<&'a Network>,
 }
 
 impl<T: Float> Columns<'_, T> {
-    fn row(&self, index: usize) -> usize {
-        self.list.map_or(index, |list| list[index] as usize)
-    }
-
     /// Medians of the columns from `start` on, one for each of `out`.
     fn medians(&self, start: usize, out: &mut [T], block: &mut [T]) {
         let width = out.len();
         let block = &mut block[..self.count * width];
         let mut any = false;
-        for (index, line) in block.chunks_exact_mut(width).enumerate() {
-            let at = self.row(index) * self.d + start;
-            line.copy_from_slice(&self.rows[at..at + width]);
+        for (row, line) in self.rows.iter().zip(block.chunks_exact_mut(width)) {
+            line.copy_from_slice(&row[start..start + width]);
             any |= line.iter().fold(false, |any, &value| any | value.is_nan());
         }
         let nans = if any { self.replace_nan(block, width) } else { vec![0; width] };
@@ -155,12 +173,7 @@ impl<T: Float> Columns<'_, T> {
     fn by_network(&self, network: &Network, block: &mut [T], out: &mut [T], nans: &[usize]) {
         let width = out.len();
         let wire = |index: usize| index * width..(index + 1) * width;
-        for step in &network.steps {
-            let Ok([low, high]) = block.get_disjoint_mut([wire(step.low), wire(step.high)]) else {
-                unreachable!("a comparator joins two wires");
-            };
-            exchange(low, high, step.keep_low, step.keep_high);
-        }
+        run_network(network, block, width);
         let upper = network.outputs[network.outputs.len() - 1];
         out.copy_from_slice(&block[wire(upper)]);
         if let [lower, _] = network.outputs[..] {
@@ -201,12 +214,30 @@ impl<T: Float> Columns<'_, T> {
     }
 }
 
-fn halves<T: Float>(lower: T, upper: T) -> T {
+/// Runs the network on lines of `width` columns, by the widest vectors of this processor.
+pub(crate) fn run_network<T: Float>(network: &Network, block: &mut [T], width: usize) {
+    simd::dispatch(
+        #[inline(always)]
+        || {
+            let wire = |index: usize| index * width..(index + 1) * width;
+            for step in &network.steps {
+                let Ok([low, high]) = block.get_disjoint_mut([wire(step.low), wire(step.high)]) else {
+                    unreachable!("a comparator joins two wires");
+                };
+                exchange(low, high, step.keep_low, step.keep_high);
+            }
+        },
+    );
+}
+
+/// 0.5 * lower + 0.5 * upper.
+pub(crate) fn halves<T: Float>(lower: T, upper: T) -> T {
     let half = T::from_f64(0.5);
     half * lower + half * upper
 }
 
 /// The comparator on whole lines: plain loops that become vector minima and maxima.
+#[inline(always)]
 fn exchange<T: Float>(low: &mut [T], high: &mut [T], keep_low: bool, keep_high: bool) {
     let pairs = low.iter_mut().zip(high);
     match (keep_low, keep_high) {

@@ -1,6 +1,6 @@
 //! median: the median of each column, whatever the rows hold.
 
-mod cpu;
+pub(crate) mod cpu;
 mod cuda;
 
 use super::spec::*;
@@ -47,9 +47,11 @@ fn shape(spec: &OpSpec, inputs: Metas, _: &Attrs) -> Result<Vec<Meta>> {
 
 /// A call's attributes.
 #[derive(Debug, Clone, Copy)]
-struct Options {
-    even: Even,
-    nan: NanPolicy,
+pub(crate) struct Options {
+    /// Which of the two middle values an even count takes.
+    pub even: Even,
+    /// What a NaN does.
+    pub nan: NanPolicy,
 }
 
 impl Options {
