@@ -21,7 +21,7 @@ export function median(values) {
  */
 
 /** @param {number[]} values @param {'host' | 'device'} clock @returns {Timing} */
-function timingOf(values, clock) {
+export function timingOf(values, clock) {
   const sorted = [...values].sort((a, b) => a - b);
   const at = (/** @type {number} */ share) => sorted[Math.round(share * (sorted.length - 1))];
   const ms = median(values);

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { median } from './harness.mjs';
+import { timingOf } from './harness.mjs';
 import { nodeSide, ourSide, pythonSide } from './network-sides.mjs';
 
 /** Rounds, and what a round of runs takes on each side at least. */
@@ -14,7 +14,6 @@ const REST_MS = 30;
 /**
  * @typedef {import('./cases.mjs').Case} Case
  * @typedef {import('./cases.mjs').Network} Network
- * @typedef {import('./harness.mjs').Timing} Timing
  * @typedef {import('./network-sides.mjs').Side} Side
  */
 
@@ -28,14 +27,6 @@ export async function pathOf({ ocr, file }) {
   if (!folder) return { missing: `WARPWRIGHT_BENCH_MODELS names no folder with ${file}` };
   const path = join(folder, String(file));
   return existsSync(path) ? { path } : { missing: `${file} is not in WARPWRIGHT_BENCH_MODELS` };
-}
-
-/** @param {number[]} times @returns {Timing} */
-function timingOf(times) {
-  const sorted = [...times].sort((a, b) => a - b);
-  const at = (/** @type {number} */ share) => sorted[Math.round(share * (sorted.length - 1))];
-  const ms = median(times);
-  return { ms, spread: (at(0.75) - at(0.25)) / ms, samples: times.length, clock: 'host' };
 }
 
 /** Rounds of a part, and milliseconds of one (0: one call). A first run happens once in a process. */
@@ -70,5 +61,5 @@ export async function measureNetwork(api, one, { device, once, ort, peer }) {
   }
   for (const { close } of open) await close();
   const [ours, theirs] = open;
-  return { call: timingOf(ours.times), peer: theirs && { ms: timingOf(theirs.times).ms, how: theirs.name } };
+  return { call: timingOf(ours.times, 'host'), peer: theirs && { ms: timingOf(theirs.times, 'host').ms, how: theirs.name } };
 }
