@@ -8,7 +8,7 @@ use crate::cpu::{Float, for_pieces};
 use crate::kernels::median::network::Network;
 use crate::kernels::median::{Even, NanPolicy};
 use crate::ops::median::Options;
-use crate::ops::median::cpu::{NETWORK_ROWS, block_width, cached_network, medians, run_network};
+use crate::ops::median::cpu::{NETWORK_ROWS, block_width, cached_network, halves, medians, run_network};
 use std::cmp::Ordering;
 
 /// The statistic of every column of the rows.
@@ -121,7 +121,7 @@ fn weighted_middle<T: Float>(column: &mut Vec<(T, f64)>, even: Even, nan: NanPol
         Even::Lower => column[lower].0,
         Even::Upper => column[upper].0,
         Even::Mean if lower == upper => column[lower].0,
-        Even::Mean => crate::ops::median::cpu::halves(column[lower].0, column[upper].0),
+        Even::Mean => halves(column[lower].0, column[upper].0),
     };
     if value.is_nan() { T::NAN } else { value }
 }

@@ -73,7 +73,7 @@ impl<T: Float> Task<'_, T> {
         for at in (start..end).step_by(width) {
             let columns = width.min(end - at);
             self.load(at, columns, width, &mut block);
-            simd::dispatch(
+            simd::vectorize(
                 #[inline(always)]
                 || self.add(&block, width, &mut sums),
             );
@@ -165,10 +165,14 @@ pub fn rescaled(
     if largest == 0.0 {
         return Ok(square);
     }
-    // Differences are at most twice the largest, so sums of d squares times n * n stay below 2^1020.
-    let room = 1020.0 - (16.0 * n * n * d as f64).log2();
-    let power = (room / 2.0 - largest.log2()).floor().clamp(-1000.0, 1000.0);
-    pairs(power.exp2())
+    pairs(fitting_scale(largest, 4.0 * n * n * d as f64))
+}
+
+/// The power of two that brings values up to `largest` to where sums of so many squares of their differences stay below 2^1020.
+fn fitting_scale(largest: f64, squares: f64) -> f64 {
+    // Differences are at most twice the largest.
+    let room = 1020.0 - (4.0 * squares).log2();
+    (room / 2.0 - largest.log2()).floor().clamp(-1000.0, 1000.0).exp2()
 }
 
 /// The sum of squares of a row, or of its differences from another, scaled first.
@@ -185,7 +189,7 @@ fn squares<T: Float>(row: &[T], from: Option<&[T]>, scale: f64) -> f64 {
                 .zip(&centre[..part.len()])
                 .for_each(|(out, value)| *out -= value.to_f64() * scale);
         }
-        sum += simd::dispatch(
+        sum += simd::vectorize(
             #[inline(always)]
             || total(&values, &values, |a, b| a * b),
         );
@@ -204,7 +208,6 @@ pub fn length<T: Float>(row: &[T], from: Option<&[T]>) -> f64 {
     if largest == 0.0 {
         return 0.0;
     }
-    let room = 1020.0 - (4.0 * row.len() as f64).log2();
-    let scale = (room / 2.0 - largest.log2()).floor().clamp(-1000.0, 1000.0).exp2();
+    let scale = fitting_scale(largest, row.len() as f64);
     squares(row, from, scale).sqrt() / scale
 }

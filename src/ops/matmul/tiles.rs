@@ -71,8 +71,9 @@ fn pack(product: &Product, b: &[f32]) -> Packed {
     let Product { n, k, transposed_b, pitch_b, .. } = *product;
     let width = simd::lanes() * simd::largest_tile()[1];
     let (row, column) = if transposed_b { (1, pitch_b) } else { (pitch_b, 1) };
-    let mut panels = vec![Line::default(); (n.div_ceil(width) * width * k).div_ceil(WIDEST)];
-    let elements = &mut bytemuck::cast_slice_mut(&mut panels)[..n.div_ceil(width) * width * k];
+    let size = n.div_ceil(width) * width * k;
+    let mut panels = vec![Line::default(); size.div_ceil(WIDEST)];
+    let elements = &mut bytemuck::cast_slice_mut(&mut panels)[..size];
     for_pieces(elements, width * k, 1, |start, piece| {
         for (index, panel) in piece.chunks_exact_mut(width * k).enumerate() {
             let first = start / k + index * width;

@@ -52,7 +52,7 @@ pub(crate) fn medians<T: Float>(
     let count = rows.len();
     let width = block_width::<T>(count);
     let network = (count <= NETWORK_ROWS).then(|| cached_network(count, ranks(count, options)));
-    let columns = Columns { rows, count, options, network: network.as_deref() };
+    let columns = Columns { rows, options, network: network.as_deref() };
     for_pieces(out, width, count, |start, piece| {
         let mut block = vec![T::ZERO; count * width];
         for (index, out) in piece.chunks_mut(width).enumerate() {
@@ -109,7 +109,6 @@ pub(crate) fn cached_network(n: usize, ranks: Vec<usize>) -> Arc<Network> {
 /// Columns of the rows that take part.
 struct Columns<'a, T> {
     rows: &'a [&'a [T]],
-    count: usize,
     options: Options,
     network: Option<&'a Network>,
 }
@@ -118,7 +117,7 @@ impl<T: Float> Columns<'_, T> {
     /// Medians of the columns from `start` on, one for each of `out`.
     fn medians(&self, start: usize, out: &mut [T], block: &mut [T]) {
         let width = out.len();
-        let block = &mut block[..self.count * width];
+        let block = &mut block[..self.rows.len() * width];
         let mut any = false;
         for (row, line) in self.rows.iter().zip(block.chunks_exact_mut(width)) {
             line.copy_from_slice(&row[start..start + width]);
@@ -140,8 +139,8 @@ impl<T: Float> Columns<'_, T> {
     fn lost(&self, nans: usize) -> bool {
         match self.options.nan {
             NanPolicy::Propagate => nans > 0,
-            NanPolicy::Omit => nans == self.count,
-            _ => self.options.even.rank(self.count) >= self.count - nans,
+            NanPolicy::Omit => nans == self.rows.len(),
+            _ => self.options.even.rank(self.rows.len()) >= self.rows.len() - nans,
         }
     }
 
@@ -153,8 +152,8 @@ impl<T: Float> Columns<'_, T> {
             nans.iter_mut().zip(line).for_each(|(nans, value)| *nans += usize::from(value.is_nan()));
         }
         let balanced = self.options.nan == NanPolicy::Omit && self.network.is_some();
-        let rank = self.options.even.rank(self.count);
-        let low = |&nans: &usize| match self.count - nans {
+        let rank = self.options.even.rank(self.rows.len());
+        let low = |&nans: &usize| match self.rows.len() - nans {
             left if balanced && left > 0 => rank - self.options.even.rank(left),
             _ => 0,
         };
@@ -187,16 +186,17 @@ impl<T: Float> Columns<'_, T> {
 
     /// Whether the median of a column with that many NaN is the mean of two values.
     fn averages(&self, nans: usize) -> bool {
-        let left = if self.options.nan == NanPolicy::Omit { self.count - nans } else { self.count };
+        let left = if self.options.nan == NanPolicy::Omit { self.rows.len() - nans } else { self.rows.len() };
         left > 0 && self.options.even.averages(left)
     }
 
     fn by_selection(&self, block: &[T], out: &mut [T], nans: &[usize]) {
         let width = out.len();
-        let mut column = vec![T::ZERO; self.count];
+        let mut column = vec![T::ZERO; self.rows.len()];
         for (lane, (value, &nans)) in out.iter_mut().zip(nans).enumerate() {
             column.iter_mut().zip(block[lane..].iter().step_by(width)).for_each(|(to, &from)| *to = from);
-            let left = if self.options.nan == NanPolicy::Omit { self.count - nans } else { self.count };
+            let left =
+                if self.options.nan == NanPolicy::Omit { self.rows.len() - nans } else { self.rows.len() };
             if left == 0 {
                 continue;
             }
@@ -216,7 +216,7 @@ impl<T: Float> Columns<'_, T> {
 
 /// Runs the network on lines of `width` columns, by the widest vectors of this processor.
 pub(crate) fn run_network<T: Float>(network: &Network, block: &mut [T], width: usize) {
-    simd::dispatch(
+    simd::vectorize(
         #[inline(always)]
         || {
             let wire = |index: usize| index * width..(index + 1) * width;
