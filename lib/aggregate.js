@@ -40,13 +40,13 @@ async function aggregate(rows, options, ...more) {
   const inputs = inputsOf(values, list, dims, start);
   const settings = { ...rest, ...(isTypedArray(rest.weights) ? { weights: Array.from(rest.weights, Number) } : {}) };
   const strict = report === true || out !== undefined || onProgress !== undefined;
-  const route = guard(() => bridge.planAggregation(inputs, settings, device ?? 'auto', strict));
+  const route = guard(() => bridge.planAggregation(inputs, settings, device ?? 'auto', strict, report === true));
   const target = checkOut(out, inputs);
   if (route === 'median') {
     const { even, nan } = rest;
     return ops.median(rows, { even, nan, dims, device, signal: watched, transfer });
   }
-  return onHost({ inputs, settings, values, start, target, watched, transfer: transfer === true, report: report === true, onProgress });
+  return onDevice({ inputs, settings, values, start, target, watched, onProgress, device: route, transfer: transfer === true, report: report === true });
 }
 
 /**
@@ -121,19 +121,20 @@ function checkOut(out, { rows: [first], list }) {
 }
 
 /**
- * The CPU form. Tensors on a GPU come to the host first, and the result goes back to where they were.
- * @param {{ inputs: Inputs, settings: object, values: any[], start: any, target: ReturnType<typeof checkOut>,
+ * Runs a call on a device. Tensors on a GPU come to the host first where that is the CPU; the result goes where they were.
+ * @param {{ inputs: Inputs, settings: object, values: any[], start: any, target: ReturnType<typeof checkOut>, device: string,
  *   watched?: AbortSignal, transfer: boolean, report: boolean, onProgress?: (done: number) => void }} call
  */
-async function onHost({ inputs, settings, values, start, target, watched, transfer, report, onProgress }) {
+async function onDevice({ inputs, settings, values, start, target, device, watched, transfer, report, onProgress }) {
   const homes = values.filter((value) => value instanceof Tensor).map((value) => value.location);
   const home = homes.find((location) => location !== 'cpu');
-  const local = await toHost(inputs, values, start, watched);
+  const local = device === 'cpu' ? await toHost(inputs, values, start, watched) : inputs;
   if (transfer && !watched?.aborted) Tensor.takeOver([...local.rows, local.start], [...values, start]);
   const aggregation = new native.NativeAggregation();
   const done = watchProgress(aggregation, onProgress);
+  const how = { device, transfer, report, keep: home !== undefined && target === undefined };
   try {
-    const begin = (/** @type {number} */ id) => bridge.aggregate(id, aggregation, local, settings, transfer);
+    const begin = (/** @type {number} */ id) => bridge.aggregate(id, aggregation, local, settings, how);
     const [output] = await run(begin, { signal: watched, held: [local, aggregation] });
     done(true);
     const result = await deliver(output, homes.length > 0, home, target);
@@ -172,7 +173,7 @@ async function deliver(output, tensors, home, target) {
   }
   if (!tensors) return viewOf(output);
   const result = wrapOutput(output);
-  return home ? result.to(home) : result;
+  return home && result.location !== home ? result.to(home) : result;
 }
 
 /**

@@ -4,6 +4,7 @@
 //! weighted rows, and decides on the host in float64 what to sum. Engines are all that differs between devices.
 
 mod cpu;
+mod cuda;
 mod decide;
 mod engine;
 mod names;
@@ -16,11 +17,14 @@ mod table;
 mod tests;
 mod weights;
 
+pub use cuda::Given;
 pub use engine::{Engine, Watch};
 pub use options::Options;
 pub use table::{Bound, COMMON, PRES, Pre, RULES, Rule};
 
 use crate::cpu::Float;
+use crate::kernels::Launcher;
+use crate::kernels::median::NanPolicy;
 use crate::ops::{Meta, Raw, WIDE_FLOATS};
 use crate::{DType, Error, Result, Tensor, invalid, mismatch};
 use engine::{Combination, RowState};
@@ -39,6 +43,8 @@ pub struct Aggregation {
     pub result: Meta,
     /// Whether each row is a tensor of its own.
     list: bool,
+    /// Whether somebody wants the report; without it rows are looked at only where a decision needs it.
+    pub reported: bool,
 }
 
 /// What a call did, in numbers of the rows as they came.
@@ -115,7 +121,7 @@ impl Aggregation {
         if start.is_some() && options.rule.name != "centeredClipping" {
             return invalid!("aggregate: '{}' takes no 'start'; 'centeredClipping' does", options.rule.name);
         }
-        Ok(Aggregation { options, n, d: result.size(), result, list })
+        Ok(Aggregation { options, n, d: result.size(), result, list, reported: true })
     }
 
     /// Whether the call is what the op `median` computes, which has a GPU form.
@@ -124,6 +130,38 @@ impl Aggregation {
             && self.options.rule.name == "median"
             && self.options.pre.is_empty()
             && self.result.dims.len() == 1
+    }
+
+    /// Whether a GPU has all that the call needs.
+    pub fn has_cuda_form(&self) -> bool {
+        !self.looks()
+    }
+
+    /// Runs the call on a GPU, `rows` as they were checked; the result lies there. Blocks.
+    pub fn run_cuda(
+        &self,
+        launcher: &Launcher,
+        rows: Vec<Given>,
+        start: Option<Given>,
+        watch: &Watch,
+    ) -> Result<(Tensor, Report)> {
+        watch.expect(self.visits());
+        let made = !self.options.pre.is_empty();
+        let call = (&self.result, self.n, made);
+        let mut engine = cuda::Cuda::new(launcher, rows, self.list, start, call, watch)?;
+        let (result, mut report) = self.decide(&mut engine)?;
+        let result = result.to_device(launcher.core())?;
+        if self.reported {
+            report.nan_coordinates = nan_count(&result.to_host()?)?;
+        }
+        watch.check()?;
+        Ok((result, report))
+    }
+
+    /// Columns that the passes of the call visit together, about.
+    fn visits(&self) -> u64 {
+        let passes = 1 + self.options.rule.passes + 3 * self.options.pre.len() as u64;
+        passes * self.d as u64
     }
 
     /// Runs the call on host tensors, `rows` as they were checked. Blocks; spread over the compute threads.
@@ -165,21 +203,19 @@ impl Aggregation {
         watch: &Watch,
     ) -> Result<(Tensor, Report)> {
         let rows = rows.iter().map(|row| Cow::Borrowed(*row)).collect();
-        let passes = 1 + self.options.rule.passes + 3 * self.options.pre.len() as u64;
-        watch.expect(passes * self.d as u64);
+        watch.expect(self.visits());
         let mut engine = cpu::Cpu { rows, start, result: self.result.clone(), watch: watch.clone() };
         let (result, mut report) = self.decide(&mut engine)?;
         watch.check()?;
-        let values = result.host_view()?;
-        report.nan_coordinates = values.as_slice::<T>().iter().filter(|value| value.is_nan()).count();
+        report.nan_coordinates = nan_count(&result)?;
         Ok((result, report))
     }
 
     /// The round: the NaN policy, pre-aggregations, the rule.
     fn decide(&self, engine: &mut dyn Engine) -> Result<(Tensor, Report)> {
         let Options { rule, nan, .. } = self.options;
-        let states = engine.scan()?;
         let whole = rule.whole || !self.options.pre.is_empty();
+        let states = if self.looks() { engine.scan()? } else { vec![RowState::default(); self.n] };
         let round = nan::settle(nan, &states, self.options.f, whole)?;
         let mut report = Report { rule: rule.name, n: self.n, f: round.f, ..Report::default() };
         report.non_finite = (0..self.n).filter_map(|row| Some((row, states[row].first?))).collect();
@@ -199,6 +235,12 @@ impl Aggregation {
         let names = if report.buckets.is_some() { (0..context.n()).collect() } else { context.names };
         let count = if report.buckets.is_some() { names.len() } else { self.n };
         Ok((fill(&mut report, verdict, &names, count), report))
+    }
+
+    /// Whether the round has to know which values are not finite.
+    fn looks(&self) -> bool {
+        let searching = matches!(self.options.nan, NanPolicy::Drop | NanPolicy::Reject);
+        self.reported || self.options.rule.whole || !self.options.pre.is_empty() || searching
     }
 
     fn prepare(&self, context: &mut Context, engine: &mut dyn Engine, report: &mut Report) -> Result<()> {
@@ -235,6 +277,14 @@ fn split_rows(rows: &Meta) -> Result<(usize, &[usize])> {
         }
         _ => mismatch!("aggregate: 'rows' must have dims [n, d] or more, got {:?}", rows.dims),
     }
+}
+
+fn nan_count(result: &Tensor) -> Result<usize> {
+    let values = result.host_view()?;
+    Ok(match result.meta().dtype {
+        DType::F64 => values.as_slice::<f64>().iter().filter(|value| value.is_nan()).count(),
+        _ => values.as_slice::<f32>().iter().filter(|value| value.is_nan()).count(),
+    })
 }
 
 fn nans(meta: &Meta) -> Result<Tensor> {

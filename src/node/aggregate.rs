@@ -177,18 +177,20 @@ pub struct AggregateInputs<'a> {
 }
 
 impl AggregateInputs<'_> {
-    fn call(&self, options: &Object) -> CoreResult<Aggregation> {
+    fn call(&self, options: &Object, report: bool) -> CoreResult<Aggregation> {
         let raw = options_of(options).map_err(|error| Error::InvalidArgument(error.reason.to_string()))?;
         let rows = self.rows.iter().map(InputArg::meta).collect::<CoreResult<Vec<_>>>()?;
         let start = self.start.as_ref().map(InputArg::meta).transpose()?;
-        Aggregation::new(&rows, self.list, start.as_ref(), &raw)
+        let mut call = Aggregation::new(&rows, self.list, start.as_ref(), &raw)?;
+        call.reported = report;
+        Ok(call)
     }
 }
 
 #[napi]
 impl Bridge {
-    /// Checks a call without taking anything over. Says how it runs: 'cpu', or 'median' for the op of that name on a GPU.
-    /// `strict` wants all that the CPU form has, such as a report.
+    /// Checks a call without taking anything over. Says where it runs: 'cpu', 'cuda:N', or 'median' for the op of that name on a
+    /// GPU. `strict` wants what that op lacks: a report, progress, or a place for the result.
     #[napi]
     pub fn plan_aggregation(
         &self,
@@ -196,8 +198,9 @@ impl Bridge {
         options: Object,
         device: String,
         strict: bool,
+        report: bool,
     ) -> Result<String> {
-        let call = inputs.call(&options)?;
+        let call = inputs.call(&options, report)?;
         let all: Vec<Option<InputArg>> = inputs.rows.into_iter().chain(inputs.start).map(Some).collect();
         let chosen = choose(&device, held_by(&all)?)?.device;
         if chosen == DeviceName::Cpu {
@@ -206,20 +209,20 @@ impl Bridge {
         if call.is_median() && !strict {
             return Ok("median".into());
         }
+        if call.has_cuda_form() {
+            return Ok(chosen.to_string());
+        }
         if device == "auto" {
             return Ok("cpu".into());
         }
         let name = call.options.rule.name;
-        let what = if call.is_median() {
-            "a report, progress or 'out' of 'median' has".into()
-        } else {
-            format!("the rule '{name}' in this form has")
-        };
-        let text = format!("aggregate: {what} no form on {chosen} yet; use device 'cpu' or 'auto'");
+        let text = format!(
+            "aggregate: the rule '{name}' in this form has no form on {chosen} yet; use device 'cpu' or 'auto'"
+        );
         Err(Error::UnsupportedOp(text).into())
     }
 
-    /// Takes the data of a call on the CPU over and queues it.
+    /// Takes the data of a call over and queues it on that device. The result stays there when `keep`.
     #[napi]
     pub fn aggregate(
         &self,
@@ -227,13 +230,28 @@ impl Bridge {
         aggregation: ClassInstance<NativeAggregation>,
         inputs: AggregateInputs,
         options: Object,
-        transfer: bool,
+        how: AggregateHow,
     ) -> Result<()> {
-        let call = inputs.call(&options)?;
-        let source = |input: &InputArg| input.source(&input.meta()?, DeviceName::Cpu, transfer, self.gate());
+        let call = inputs.call(&options, how.report)?;
+        let device = choose(&how.device, None)?.device;
+        let source = |input: &InputArg| input.source(&input.meta()?, device, how.transfer, self.gate());
         let rows = inputs.rows.iter().map(source).collect::<CoreResult<Vec<_>>>()?;
         let start = inputs.start.as_ref().map(source).transpose()?;
         let round = aggregation.round.clone();
-        self.begin(id, move |cancelled, done| round.submit(call, rows, start, cancelled, done))
+        let place = (device, how.keep);
+        self.begin(id, move |cancelled, done| round.submit(call, (rows, start), place, cancelled, done))
     }
+}
+
+/// How an aggregation is run.
+#[napi(object)]
+pub struct AggregateHow {
+    /// The device.
+    pub device: String,
+    /// Whether plain arrays were taken over.
+    pub transfer: bool,
+    /// Whether the report is wanted.
+    pub report: bool,
+    /// Whether the result stays on the device.
+    pub keep: bool,
 }

@@ -1,7 +1,10 @@
-//! Aggregations on their way through the compute threads.
+//! Aggregations on their way through the compute threads, or through threads that wait for a GPU.
 
+use super::devices::DeviceName;
+use super::gpu::Gpu;
 use super::task::{Source, guarded};
-use crate::aggregate::{Aggregation, Report, Watch};
+use crate::aggregate::{Aggregation, Given, Report, Watch};
+use crate::tensor::DeviceCore;
 use crate::{Error, Result, Tensor};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -16,12 +19,13 @@ pub struct Round {
 }
 
 impl Round {
-    /// Queues a checked call on the compute threads. The starting point, if there is one, is the last source.
+    /// Queues a checked call on the compute threads, or on a thread that waits for its GPU. The result stays there when `keep`,
+    /// else it comes to the host.
     pub fn submit(
         self: &Arc<Self>,
         call: Aggregation,
-        rows: Vec<Source>,
-        start: Option<Source>,
+        (rows, start): (Vec<Source>, Option<Source>),
+        (device, keep): (DeviceName, bool),
         cancelled: Arc<AtomicBool>,
         done: Done,
     ) -> Result<()> {
@@ -30,19 +34,26 @@ impl Round {
             .set(watch.clone())
             .map_err(|_| Error::Internal("an aggregation was submitted twice".into()))?;
         let round = self.clone();
-        crate::cpu::spawn(move || {
+        let work = move || {
             let outcome = guarded("aggregate", || {
                 watch.check()?;
-                let rows = rows.into_iter().map(Source::into_tensor).collect::<Result<Vec<_>>>()?;
-                let start = start.map(Source::into_tensor).transpose()?;
-                call.run_cpu(&rows, start.as_ref(), &watch)
+                match device {
+                    DeviceName::Cpu => on_cpu(&call, rows, start, &watch),
+                    DeviceName::Cuda(ordinal) => on_gpu(ordinal, &call, rows, start, &watch, keep),
+                }
             });
             done(outcome.map(|(result, report)| {
                 *round.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
                 vec![result]
             }));
-        });
-        Ok(())
+        };
+        match device {
+            DeviceName::Cpu => {
+                crate::cpu::spawn(work);
+                Ok(())
+            }
+            DeviceName::Cuda(ordinal) => Gpu::get(ordinal)?.crew().queue(Box::new(work)),
+        }
     }
 
     /// The part that is done, 0 to 1.
@@ -54,4 +65,50 @@ impl Round {
     pub fn report(&self) -> Option<Report> {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+fn on_cpu(
+    call: &Aggregation,
+    rows: Vec<Source>,
+    start: Option<Source>,
+    watch: &Watch,
+) -> Result<(Tensor, Report)> {
+    let rows = rows.into_iter().map(Source::into_tensor).collect::<Result<Vec<_>>>()?;
+    let start = start.map(Source::into_tensor).transpose()?;
+    call.run_cpu(&rows, start.as_ref(), watch)
+}
+
+fn on_gpu(
+    ordinal: usize,
+    call: &Aggregation,
+    rows: Vec<Source>,
+    start: Option<Source>,
+    watch: &Watch,
+    keep: bool,
+) -> Result<(Tensor, Report)> {
+    let gpu = Gpu::get(ordinal)?;
+    let launcher = gpu.launcher()?;
+    let _submitting = gpu.submitting();
+    let core = launcher.core();
+    let run = || {
+        let rows = rows.into_iter().map(|row| given(row, core)).collect::<Result<Vec<_>>>()?;
+        let start = start.map(|start| given(start, core)).transpose()?;
+        let (result, report) = call.run_cuda(&launcher, rows, start, watch)?;
+        let result = if keep { result } else { result.to_host()? };
+        watch.check()?;
+        Ok((result, report))
+    };
+    run().map_err(|error| core.context().blame("aggregate", error))
+}
+
+fn given(source: Source, core: &Arc<DeviceCore>) -> Result<Given> {
+    Ok(match source {
+        Source::Pinned { slice, meta } => Given::Pinned(slice, meta),
+        Source::Staged { staged, meta } if staged.is_on(core) => {
+            let tensor = Tensor::device(core, &meta)?;
+            staged.upload(core, tensor.device_view(core)?.ptr)?;
+            Given::Tensor(tensor)
+        }
+        other => Given::Tensor(other.into_tensor()?),
+    })
 }

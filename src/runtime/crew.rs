@@ -1,4 +1,4 @@
-//! Threads that wait for a GPU on behalf of a session's runs.
+//! Threads that wait for a GPU on behalf of runs and aggregations.
 
 use crate::{Error, Result};
 use std::collections::VecDeque;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// Work of one run.
 pub type Job = Box<dyn FnOnce() + Send>;
 
-/// Runs of a session that are under way at once.
+/// Jobs that are under way at once.
 const MOST: usize = 4;
 
 #[derive(Default)]
@@ -38,7 +38,7 @@ impl Crew {
             return Ok(());
         }
         let shared = self.0.clone();
-        let started = std::thread::Builder::new().name("ww-session".into()).spawn(move || shared.work());
+        let started = std::thread::Builder::new().name("ww-crew".into()).spawn(move || shared.work());
         match started {
             Ok(_) => state.threads += 1,
             Err(_) if state.threads > 0 => {}

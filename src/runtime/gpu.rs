@@ -1,5 +1,6 @@
 //! A GPU's two threads: one submits work in order, one waits for it and settles calls.
 
+use super::crew::Crew;
 use super::task::{Source, Task, Work, guarded, times_tensor};
 use crate::driver::{Event, Graph, device_count};
 use crate::kernels::Launcher;
@@ -8,7 +9,7 @@ use crate::tensor::{DeviceCore, Download, HostBuffer, PinnedSlice};
 use crate::{Error, Result, Tensor, invalid};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -20,6 +21,10 @@ pub struct Gpu {
     gone: Mutex<Option<Error>>,
     submitter: Sender<Job>,
     waiter: Sender<Job>,
+    /// Threads of calls that decide on the host between their launches.
+    crew: Crew,
+    /// Held by those while they submit: what is recorded to be timed must hold nothing of theirs.
+    submitting: RwLock<()>,
 }
 
 fn gpus() -> MutexGuard<'static, BTreeMap<usize, Arc<Gpu>>> {
@@ -56,6 +61,8 @@ impl Gpu {
             gone: Mutex::new(None),
             submitter: worker(format!("ww-submit-{ordinal}"))?,
             waiter: worker(format!("ww-wait-{ordinal}"))?,
+            crew: Crew::default(),
+            submitting: RwLock::default(),
         });
         gpus.insert(ordinal, gpu.clone());
         Ok(gpu)
@@ -107,6 +114,16 @@ impl Gpu {
         let gpu = gpus().get(&ordinal)?.clone();
         let gone = gpu.gone.lock().ok()?;
         gone.clone()
+    }
+
+    /// Threads of calls that wait for the GPU themselves.
+    pub fn crew(&self) -> &Crew {
+        &self.crew
+    }
+
+    /// To be held where another thread than the submit thread submits to the device's own stream.
+    pub fn submitting(&self) -> RwLockReadGuard<'_, ()> {
+        self.submitting.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Queues a task.
@@ -184,7 +201,10 @@ impl Gpu {
         }
         let (results, early) = match work {
             Work::Run { call, keep } => (run(&call, &launcher, &inputs, keep)?, keep),
-            Work::Time { call, repeats, runs } => (time(&call, &launcher, &inputs, (repeats, runs))?, false),
+            Work::Time { call, repeats, runs } => {
+                let _alone = self.submitting.write().unwrap_or_else(PoisonError::into_inner);
+                (time(&call, &launcher, &inputs, (repeats, runs))?, false)
+            }
             Work::Upload => (inputs.into_iter().flatten().map(Outcome::Device).collect(), keep.is_empty()),
             Work::Download { into } => {
                 let Some(tensor) = inputs.into_iter().flatten().next() else {
