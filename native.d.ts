@@ -1,12 +1,12 @@
 /** Starts calls and settles them by calling `settle(id, failure, outputs)`. */
 export declare class Bridge {
   /**
-   * Checks a call without taking anything over. Says how it runs: 'cpu', or 'median' for the op of that name on a GPU.
-   * `strict` wants all that the CPU form has, such as a report.
+   * Checks a call without taking anything over. Says where it runs: 'cpu', 'cuda:N', or 'median' for the op of that name on a
+   * GPU. `strict` wants what that op lacks: a report, progress, or a place for the result.
    */
-  planAggregation(inputs: AggregateInputs, options: object, device: string, strict: boolean): string
-  /** Takes the data of a call on the CPU over and queues it. */
-  aggregate(id: number, aggregation: NativeAggregation, inputs: AggregateInputs, options: object, transfer: boolean): void
+  planAggregation(inputs: AggregateInputs, options: object, device: string, strict: boolean, report: boolean): string
+  /** Takes the data of a call over and queues it on that device. The result stays there when `keep`. */
+  aggregate(id: number, aggregation: NativeAggregation, inputs: AggregateInputs, options: object, how: AggregateHow): void
   /** A bridge for the calling environment. */
   constructor(settle: (id: number, failure: Failure | null, outputs: Output[] | null) => void)
   /** Keeps the process alive while calls are in flight. */
@@ -71,6 +71,18 @@ export declare class NativeSession {
   get times(): Array<StepRow>
   /** Lets the network go once the runs in flight are done. Twice is nothing. */
   release(): void
+}
+
+/** How an aggregation is run. */
+export interface AggregateHow {
+  /** The device. */
+  device: string
+  /** Whether plain arrays were taken over. */
+  transfer: boolean
+  /** Whether the report is wanted. */
+  report: boolean
+  /** Whether the result stays on the device. */
+  keep: boolean
 }
 
 /** Rows and a starting point as JavaScript gives them. */

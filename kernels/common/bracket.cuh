@@ -42,13 +42,15 @@ template <class T> __device__ __forceinline__ T ww_last(T v) { return v != v ? W
 __device__ __forceinline__ float ww_halves(float a, float b) { return __fadd_rn(__fmul_rn(0.5f, a), __fmul_rn(0.5f, b)); }
 __device__ __forceinline__ double ww_halves(double a, double b) { return __dadd_rn(__dmul_rn(0.5, a), __dmul_rn(0.5, b)); }
 
+// A column of rows that lie a stride apart, or, where there is a table, of rows at those addresses; then `column` counts from null.
 template <class T> struct WwRows {
     const T* column;
     unsigned long long stride;
-    const unsigned* list;
+    const unsigned long long* table;
 
     __device__ __forceinline__ T at(unsigned row) const {
-        return __ldg(column + (list ? __ldg(list + row) : row) * stride);
+        if (table) return __ldg(reinterpret_cast<const T*>(__ldg(table + row) + reinterpret_cast<unsigned long long>(column)));
+        return __ldg(column + row * stride);
     }
 };
 

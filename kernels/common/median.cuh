@@ -4,7 +4,7 @@
 #include "common/bracket.cuh"
 
 #define MEDIAN_PARAMS(T)                                                                                               \
-    const T *rows, T *out, unsigned long long d, unsigned long long stride, const unsigned *list, unsigned n,          \
+    const T *rows, T *out, unsigned long long d, unsigned long long stride, const unsigned long long *table, unsigned n, \
         unsigned even, unsigned nan
 
 // Values of a column that one thread looks after.
@@ -109,7 +109,7 @@ template <class Source, class T> __device__ __forceinline__ void median(Source& 
     {
         // Lanes past the end repeat the last column and store nothing.
         unsigned long long x = coordinate();
-        WwRows<T> from{rows + (x < d ? x : d - 1), stride, list};
+        WwRows<T> from{rows + (x < d ? x : d - 1), stride, table};
         atomicAdd(&board.nans[threadIdx.x % 32], source.load(from, n));
     }
     __syncthreads();
@@ -132,15 +132,15 @@ template <class Source, class T> __device__ __forceinline__ void median(Source& 
 #define MEDIAN_KERNELS(T, dt, held, tile, stream)                                                                             \
     extern "C" __global__ void __launch_bounds__(held) median_##dt##_held(MEDIAN_PARAMS(T)) {                          \
         WwHeld<T, 16> source;                                                                                          \
-        median(source, rows, out, d, stride, list, n, even, nan);                                                      \
+        median(source, rows, out, d, stride, table, n, even, nan);                                                      \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(tile) median_##dt##_tile(MEDIAN_PARAMS(T)) {                          \
         extern __shared__ double values[];                                                                             \
         WwTile<T> source;                                                                                              \
         source.column = reinterpret_cast<T*>(values) + threadIdx.x % 32;                                               \
-        median(source, rows, out, d, stride, list, n, even, nan);                                                      \
+        median(source, rows, out, d, stride, table, n, even, nan);                                                      \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(stream) median_##dt##_stream(MEDIAN_PARAMS(T)) {                      \
         WwStream<T> source;                                                                                            \
-        median(source, rows, out, d, stride, list, n, even, nan);                                                      \
+        median(source, rows, out, d, stride, table, n, even, nan);                                                      \
     }

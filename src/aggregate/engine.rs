@@ -1,6 +1,7 @@
 //! What a device offers to the rules: column order statistics, pairwise distances and sums of weighted rows. Everything
 //! between them is decided on the host by pure functions.
 
+pub use crate::kernels::median::Centre;
 use crate::kernels::median::{Even, NanPolicy};
 use crate::{Error, Result, Tensor};
 use std::sync::Arc;
@@ -75,15 +76,6 @@ impl Cut {
             Cut::Share(share) => ((share * n as f64 + 1e-9).floor() as usize).min(n.saturating_sub(1) / 2),
         }
     }
-}
-
-/// What the values nearest to it are looked for.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Centre {
-    /// The median.
-    Median(Even),
-    /// The trimmed mean.
-    Trimmed(usize),
 }
 
 /// A statistic of each column.

@@ -1,18 +1,21 @@
-//! Column medians by comparator networks: PTX text made at run time for a given number of rows.
+//! Statistics of columns by comparator networks: PTX text made at run time for a given number of rows.
 //!
-//! One thread owns a coordinate (or a few), keeps its whole column in registers and runs a straight-line selection network.
-//! Larger row counts are the business of `kernels/select.cu`.
+//! One thread owns a coordinate (or a few), keeps its whole column in registers and runs a straight-line network that brings the
+//! ranks that count to their places. Larger row counts are the business of `kernels/select.cu`.
 
 #[cfg(test)]
 mod dump;
+mod finish;
+mod launch;
 pub mod network;
 mod ptx;
 mod table;
 
-pub use ptx::generate;
+pub use launch::{At, Columns};
+use ptx::generate;
 #[cfg(test)]
 use table::NanMethod;
-pub use table::{largest, recipe};
+use table::{largest, recipe};
 
 use crate::dtype::DType;
 
@@ -88,11 +91,88 @@ impl NanPolicy {
     }
 }
 
+/// What the values nearest to it are looked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Centre {
+    /// The median.
+    Median(Even),
+    /// The mean without so many values at each end.
+    Trimmed(usize),
+}
+
+impl Centre {
+    fn word(self) -> String {
+        match self {
+            Centre::Median(even) => format!("median_{}", even.word()),
+            Centre::Trimmed(cut) => format!("trimmed_{cut}"),
+        }
+    }
+
+    /// Most NaN among `n` values that leave it a number.
+    fn most_nans(self, n: usize) -> usize {
+        match self {
+            Centre::Median(even) => n - 1 - even.rank(n),
+            Centre::Trimmed(cut) => cut,
+        }
+    }
+}
+
+/// What a kernel makes of a column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Statistic {
+    /// The median.
+    Median(Even),
+    /// The mean without so many values at each end, fewer than half of all together.
+    Trimmed(usize),
+    /// The mean of all but `leave` values, those nearest to a centre; of equally near ones the lower.
+    Nearest {
+        /// The centre.
+        centre: Centre,
+        /// Values left out, fewer than all.
+        leave: usize,
+    },
+}
+
+impl Statistic {
+    /// Word of the kernel's name.
+    pub fn word(self) -> String {
+        match self {
+            Statistic::Median(even) => format!("median_{}", even.word()),
+            Statistic::Trimmed(cut) => format!("trimmed_{cut}"),
+            Statistic::Nearest { centre, leave } => format!("nearest_{leave}_{}", centre.word()),
+        }
+    }
+}
+
+/// What a kernel is for. Under `Drop` and `Reject` the rows are known to be finite when it runs; `Omit` goes with medians alone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plan {
+    /// Number of rows, `1 <= n <= largest(dtype)`.
+    pub n: usize,
+    /// Their type.
+    pub dtype: DType,
+    /// The statistic.
+    pub statistic: Statistic,
+    /// What a NaN does.
+    pub nan: NanPolicy,
+    /// Whether rows come as a list of addresses instead of lying a stride apart.
+    pub listed: bool,
+}
+
+impl Plan {
+    /// Name of the kernel.
+    pub fn name(self) -> String {
+        let Plan { n, dtype, statistic, nan, listed } = self;
+        let list = if listed { "_listed" } else { "" };
+        format!("columns_{}_{n}_{}_{}{list}", dtype.suffix(), statistic.word(), nan.word())
+    }
+}
+
 /// PTX text of one kernel and how to launch it.
 ///
-/// Parameters of the entry: `rows` u64, `out` u64, `d` u64, `stride` u64 (elements from row to row), then for
-/// [`NanPolicy::Drop`] alone `list` u64 (a pointer to the u32 indices of the rows that take part), then `one` u32, which must
-/// be 1 (a value that the assembler cannot see keeps part of the comparators on the multiply pipe).
+/// Parameters of the entry: `rows` u64 and `stride` u64 (elements from row to row), or, where they are listed, `rows` as n u64 by
+/// value; then `out` u64, `d` u64, and `one` u32, which must be 1 (a value that the assembler cannot see keeps part of the
+/// comparators on the multiply pipe).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedKernel {
     /// The module's text.
@@ -105,11 +185,9 @@ pub struct GeneratedKernel {
     pub coords_per_thread: u32,
 }
 
-/// The kernel for `n` rows, `1 <= n <= largest(dtype)`.
-///
-/// Under `Drop` and `Reject` the rows are known to be finite when the kernel runs.
-pub fn median_ptx(n: u32, dtype: DType, even: Even, nan: NanPolicy) -> GeneratedKernel {
-    generate(n as usize, dtype, even, nan, recipe(n as usize, dtype, nan))
+/// The kernel for a plan.
+pub fn columns_ptx(plan: Plan) -> GeneratedKernel {
+    generate(plan, recipe(plan))
 }
 
 #[cfg(test)]

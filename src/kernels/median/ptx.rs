@@ -9,19 +9,19 @@ use std::fmt::Write;
 
 use super::network::{Network, Step};
 use super::table::{NanMethod, Recipe};
-use super::{Even, GeneratedKernel, NanPolicy};
+use super::{Centre, Even, GeneratedKernel, NanPolicy, Plan, Statistic};
 use crate::dtype::DType;
 
 /// How a type is spelt.
-struct Words {
-    float: &'static str,
-    bits: &'static str,
-    size: usize,
-    zero: &'static str,
-    half: &'static str,
-    infinity: &'static str,
-    minus_infinity: &'static str,
-    nan: &'static str,
+pub(super) struct Words {
+    pub float: &'static str,
+    pub bits: &'static str,
+    pub size: usize,
+    pub zero: &'static str,
+    pub half: &'static str,
+    pub infinity: &'static str,
+    pub minus_infinity: &'static str,
+    pub nan: &'static str,
 }
 
 const F32: Words = Words {
@@ -51,21 +51,24 @@ macro_rules! line {
     ($text:expr, $($arg:tt)*) => { writeln!($text, $($arg)*).expect("writing to a String") };
 }
 
-/// The kernel for `n` rows by that recipe.
-pub fn generate(n: usize, dtype: DType, even: Even, nan: NanPolicy, recipe: Recipe) -> GeneratedKernel {
-    let words = match dtype {
+pub(super) use line;
+
+/// The kernel for a plan by that recipe.
+pub fn generate(plan: Plan, recipe: Recipe) -> GeneratedKernel {
+    let words = match plan.dtype {
         DType::F32 => &F32,
         DType::F64 => &F64,
-        other => unreachable!("median of {other}"),
+        other => unreachable!("columns of {other}"),
     };
-    let entry = format!("median_{}_{n}_{}_{}", words.float, even.word(), nan.word());
-    let mut writer = Writer { words, n, even, nan, recipe, body: String::new(), values: 0 };
+    let entry = plan.name();
+    let mut writer = Writer { words, n: plan.n, plan, recipe, body: String::new(), values: 0 };
     writer.prologue();
     let columns: Vec<Vec<usize>> = writer.load();
     for (coordinate, mut column) in columns.into_iter().enumerate() {
         writer.replace_nan(coordinate, &column);
         let picks = writer.pick(&mut column);
-        writer.finish(coordinate, &picks);
+        let result = writer.finish(&picks);
+        writer.store(coordinate, result);
     }
     GeneratedKernel {
         ptx: writer.module(&entry),
@@ -75,48 +78,54 @@ pub fn generate(n: usize, dtype: DType, even: Even, nan: NanPolicy, recipe: Reci
     }
 }
 
-struct Writer {
-    words: &'static Words,
-    n: usize,
-    even: Even,
-    nan: NanPolicy,
-    recipe: Recipe,
-    body: String,
+pub(super) struct Writer {
+    pub words: &'static Words,
+    pub n: usize,
+    pub plan: Plan,
+    pub recipe: Recipe,
+    pub body: String,
     /// Value registers in use: each result of the network gets a fresh one.
     values: usize,
 }
 
 impl Writer {
-    fn value(&mut self) -> usize {
+    pub fn value(&mut self) -> usize {
         self.values += 1;
         self.values - 1
     }
 
-    /// Ranks that the network picks, ascending.
+    /// Ranks that the network brings to their places, ascending.
     fn ranks(&self) -> Vec<usize> {
-        let upper = self.even.rank(self.n);
-        let two = match self.nan {
-            NanPolicy::Omit => self.even == Even::Mean && self.n > 1,
-            _ => self.even.averages(self.n),
-        };
-        if two { vec![upper - 1, upper] } else { vec![upper] }
+        let n = self.n;
+        match self.plan.statistic {
+            Statistic::Median(even) => {
+                let upper = even.rank(n);
+                let two = match self.plan.nan {
+                    NanPolicy::Omit => even == Even::Mean && n > 1,
+                    _ => even.averages(n),
+                };
+                if two { vec![upper - 1, upper] } else { vec![upper] }
+            }
+            Statistic::Trimmed(cut) => (cut..n - cut).collect(),
+            Statistic::Nearest { .. } => (0..n).collect(),
+        }
     }
 
     fn module(&self, entry: &str) -> String {
         let mut text = String::with_capacity(self.body.len() + 2048);
         line!(text, ".version 7.0\n.target sm_75\n.address_size 64\n");
-        line!(
-            text,
-            ".visible .entry {entry}(\n.param .u64 rows,\n.param .u64 out,\n.param .u64 d,\n.param .u64 stride,"
-        );
-        if self.nan == NanPolicy::Drop {
-            line!(text, ".param .u64 list,");
+        line!(text, ".visible .entry {entry}(");
+        if self.plan.listed {
+            line!(text, ".param .align 8 .b8 rows[{}],", self.n * 8);
+        } else {
+            line!(text, ".param .u64 rows,\n.param .u64 stride,");
         }
-        line!(text, ".param .u32 one\n)\n.maxntid {}, 1, 1\n{{", self.recipe.block);
+        line!(text, ".param .u64 out,\n.param .u64 d,\n.param .u32 one\n)");
+        line!(text, ".maxntid {}, 1, 1\n{{", self.recipe.block);
         line!(text, ".reg .{} %v<{}>;\n.reg .{} %acc<2>;", self.words.bits, self.values, self.words.bits);
         line!(text, ".reg .pred %p<8>;\n.reg .b32 %r<16>;\n.reg .b32 %one, %minus;\n.reg .f32 %count;");
         line!(text, ".reg .b64 %x<{0}>;\n.reg .b64 %a<{0}>;", self.recipe.coords_per_thread);
-        line!(text, ".reg .b64 %rows, %out, %d, %stride, %list, %row, %at;");
+        line!(text, ".reg .b64 %rows, %out, %d, %stride, %row, %at;\n.reg .f64 %f<8>;");
         text.push_str(&self.body);
         line!(text, "EXIT:\nret;\n}}");
         text
@@ -124,24 +133,28 @@ impl Writer {
 
     fn prologue(&mut self) {
         let Recipe { block, coords_per_thread, .. } = self.recipe;
-        let (size, drop) = (self.words.size, self.nan == NanPolicy::Drop);
+        let (size, listed) = (self.words.size, self.plan.listed);
         let body = &mut self.body;
-        line!(body, "ld.param.u64 %rows, [rows];\nld.param.u64 %out, [out];\nld.param.u64 %d, [d];");
-        line!(body, "ld.param.u64 %stride, [stride];\nld.param.u32 %one, [one];\nsub.u32 %minus, 0, %one;");
-        line!(body, "cvta.to.global.u64 %rows, %rows;\ncvta.to.global.u64 %out, %out;");
-        if drop {
-            line!(body, "ld.param.u64 %list, [list];\ncvta.to.global.u64 %list, %list;");
+        line!(body, "ld.param.u64 %out, [out];\nld.param.u64 %d, [d];\ncvta.to.global.u64 %out, %out;");
+        line!(body, "ld.param.u32 %one, [one];\nsub.u32 %minus, 0, %one;");
+        if !listed {
+            line!(body, "ld.param.u64 %rows, [rows];\nld.param.u64 %stride, [stride];");
+            line!(body, "cvta.to.global.u64 %rows, %rows;\nmul.lo.u64 %stride, %stride, {size};");
         }
         line!(body, "mov.u32 %r0, %tid.x;\nmov.u32 %r1, %ctaid.x;\ncvt.u64.u32 %x0, %r0;");
         line!(body, "mul.wide.u32 %row, %r1, {};\nadd.u64 %x0, %x0, %row;", block * coords_per_thread);
-        line!(body, "setp.ge.u64 %p0, %x0, %d;\n@%p0 bra EXIT;\nmul.lo.u64 %stride, %stride, {size};");
+        line!(body, "setp.ge.u64 %p0, %x0, %d;\n@%p0 bra EXIT;");
         for k in 1..coords_per_thread {
             line!(body, "add.u64 %x{k}, %x0, {};", k * block);
         }
         for k in 0..coords_per_thread {
             // A coordinate past the end reads the first one again and is not stored.
             line!(body, "setp.lt.u64 %p0, %x{k}, %d;\nselp.b64 %a{k}, %x{k}, %x0, %p0;");
-            line!(body, "mad.lo.u64 %a{k}, %a{k}, {size}, %rows;");
+            if listed {
+                line!(body, "mul.lo.u64 %a{k}, %a{k}, {size};");
+            } else {
+                line!(body, "mad.lo.u64 %a{k}, %a{k}, {size}, %rows;");
+            }
         }
     }
 
@@ -150,14 +163,13 @@ impl Writer {
         let coordinates = self.recipe.coords_per_thread;
         let mut columns = vec![Vec::with_capacity(self.n); coordinates];
         for row in 0..self.n {
-            if self.nan == NanPolicy::Drop {
-                line!(self.body, "ld.global.nc.u32 %r0, [%list+{}];\ncvt.u64.u32 %row, %r0;", row * 4);
-                line!(self.body, "mul.lo.u64 %row, %row, %stride;");
+            if self.plan.listed {
+                line!(self.body, "ld.param.u64 %row, [rows+{}];\ncvta.to.global.u64 %row, %row;", row * 8);
             }
             for (k, column) in columns.iter_mut().enumerate() {
                 let value = self.value();
                 let (body, float) = (&mut self.body, self.words.float);
-                if self.nan == NanPolicy::Drop {
+                if self.plan.listed {
                     line!(body, "add.u64 %at, %a{k}, %row;\nld.global.nc.{float} %v{value}, [%at];");
                 } else {
                     line!(body, "ld.global.nc.{float} %v{value}, [%a{k}];");
@@ -184,7 +196,7 @@ impl Writer {
                     line!(self.body, "fma.rn.{float} %acc{acc}, %v{value}, {zero}, %acc{acc};");
                 }
                 line!(self.body, "setp.num.{float} %p0, %acc0, %acc1;\n@%p0 bra CLEAN{coordinate};");
-                if self.nan == NanPolicy::Omit {
+                if self.plan.nan == NanPolicy::Omit {
                     self.count_and_balance(column);
                 } else {
                     self.count_and_map(column);
@@ -212,6 +224,11 @@ impl Writer {
     /// `omit`: rank(n) - rank(n - count) of the NaN become -Inf, the others +Inf.
     fn count_and_balance(&mut self, column: &[usize]) {
         let Words { float, bits, infinity, minus_infinity, .. } = *self.words;
+        let (Statistic::Median(even) | Statistic::Nearest { centre: Centre::Median(even), .. }) =
+            self.plan.statistic
+        else {
+            return;
+        };
         let body = &mut self.body;
         for value in column {
             line!(
@@ -220,10 +237,10 @@ impl Writer {
             );
         }
         line!(body, "cvt.rzi.s32.f32 %r2, %count;\nsub.s32 %r2, {}, %r2;", self.n);
-        if self.even == Even::Lower {
+        if even == Even::Lower {
             line!(body, "sub.s32 %r2, %r2, 1;");
         }
-        line!(body, "shr.s32 %r2, %r2, 1;\nsub.s32 %r2, {}, %r2;", self.even.rank(self.n));
+        line!(body, "shr.s32 %r2, %r2, 1;\nsub.s32 %r2, {}, %r2;", even.rank(self.n));
         line!(body, "mov.{float} %acc0, {infinity};");
         for value in column {
             line!(body, "setp.nan.{float} %p1, %v{value}, %v{value};\nsetp.gt.s32 %p2, %r2, 0;");
@@ -290,39 +307,10 @@ impl Writer {
         }
     }
 
-    /// Averages where asked, puts the canonical NaN where it belongs, stores.
-    fn finish(&mut self, coordinate: usize, picks: &[usize]) {
-        let result = self.value();
-        let n = self.n;
-        let Words { float, bits, size, half, nan, .. } = *self.words;
-        let upper = picks[picks.len() - 1];
-        let (below, rank) = (self.value(), self.even.rank(n));
+    /// Stores the result where the coordinate is one.
+    fn store(&mut self, coordinate: usize, result: usize) {
+        let Words { float, size, .. } = *self.words;
         let body = &mut self.body;
-        if let [lower, upper] = *picks {
-            line!(
-                body,
-                "mul.rn.{float} %v{below}, %v{lower}, {half};\nmul.rn.{float} %v{result}, %v{upper}, {half};"
-            );
-            line!(body, "add.rn.{float} %v{result}, %v{below}, %v{result};");
-            if self.nan == NanPolicy::Omit {
-                // An odd number of values is left: the pick alone.
-                line!(body, "cvt.rzi.s32.f32 %r2, %count;\nsub.s32 %r2, {n}, %r2;\nand.b32 %r2, %r2, 1;");
-                line!(body, "setp.ne.s32 %p1, %r2, 0;\nselp.{bits} %v{result}, %v{upper}, %v{result}, %p1;");
-            }
-            line!(body, "setp.nan.{float} %p1, %v{result}, %v{result};");
-            line!(body, "selp.{bits} %v{result}, {nan}, %v{result}, %p1;");
-        } else {
-            line!(body, "mov.{bits} %v{result}, %v{upper};");
-        }
-        if self.recipe.nan != NanMethod::None {
-            let most = match self.nan {
-                NanPolicy::Omit => n - 1,
-                NanPolicy::Propagate => 0,
-                _ => n - 1 - rank,
-            };
-            line!(body, "setp.gt.f32 %p1, %count, 0f{:08X};", (most as f32).to_bits());
-            line!(body, "selp.{bits} %v{result}, {nan}, %v{result}, %p1;");
-        }
         if coordinate > 0 {
             line!(body, "add.u64 %x{coordinate}, %x0, {};", coordinate * self.recipe.block);
         }

@@ -1,6 +1,6 @@
 //! Per-size choices of the generated kernels, as data. Measured on an H200; sweep again before changing a row.
 
-use super::NanPolicy;
+use super::{NanPolicy, Plan, Statistic};
 use crate::dtype::DType;
 
 /// How a kernel finds and replaces NaN before its network, which would lose values to it.
@@ -40,6 +40,14 @@ const F32: &[Row] = &[
 const F64: &[Row] =
     &[(4, 0.0, 2, NanMethod::Flag), (32, 0.0, 1, NanMethod::Flag), (64, 0.4, 1, NanMethod::Flag)];
 
+/// Sorted columns: more comparators are whole than in a selection, and the sums leave less of the multiply pipe.
+const F32_SORTED: &[Row] = &[
+    (4, 0.67, 4, NanMethod::Map),
+    (32, 0.67, 1, NanMethod::Map),
+    (64, 0.58, 1, NanMethod::Map),
+    (100, 0.5, 1, NanMethod::Flag),
+];
+
 fn rows(dtype: DType) -> &'static [Row] {
     match dtype {
         DType::F32 => F32,
@@ -53,12 +61,13 @@ pub fn largest(dtype: DType) -> usize {
     rows(dtype).last().map_or(0, |row| row.0)
 }
 
-/// The choices for `n` rows; beyond the table the last row serves.
-pub fn recipe(n: usize, dtype: DType, nan: NanPolicy) -> Recipe {
-    let table = rows(dtype);
+/// The choices for a plan; beyond the table the last row serves.
+pub fn recipe(plan: Plan) -> Recipe {
+    let sorted = plan.dtype == DType::F32 && !matches!(plan.statistic, Statistic::Median(_));
+    let table = if sorted { F32_SORTED } else { rows(plan.dtype) };
     let &(_, mix, coords_per_thread, method) =
-        table.iter().find(|row| n <= row.0).unwrap_or(&table[table.len() - 1]);
-    let nan = match nan {
+        table.iter().find(|row| plan.n <= row.0).unwrap_or(&table[table.len() - 1]);
+    let nan = match plan.nan {
         NanPolicy::Drop | NanPolicy::Reject => NanMethod::None,
         // The replacement depends on the count, so it takes two walks over the column.
         NanPolicy::Omit => NanMethod::Flag,
@@ -73,7 +82,7 @@ mod tests {
 
     #[test]
     fn rows_stand_in_order() {
-        for table in [F32, F64] {
+        for table in [F32, F32_SORTED, F64] {
             assert!(table.windows(2).all(|pair| pair[0].0 < pair[1].0));
         }
         assert_eq!((largest(DType::F32), largest(DType::F64)), (100, 64));
@@ -81,8 +90,10 @@ mod tests {
 
     #[test]
     fn checked_rows_need_no_nan_method() {
-        assert_eq!(recipe(9, DType::F32, NanPolicy::Drop).nan, NanMethod::None);
-        assert_eq!(recipe(9, DType::F32, NanPolicy::Last).nan, NanMethod::Map);
-        assert_eq!(recipe(9, DType::F32, NanPolicy::Omit).nan, NanMethod::Flag);
+        let statistic = Statistic::Median(crate::kernels::median::Even::Upper);
+        let method = |nan| recipe(Plan { n: 9, dtype: DType::F32, statistic, nan, listed: false }).nan;
+        assert_eq!(method(NanPolicy::Drop), NanMethod::None);
+        assert_eq!(method(NanPolicy::Last), NanMethod::Map);
+        assert_eq!(method(NanPolicy::Omit), NanMethod::Flag);
     }
 }
