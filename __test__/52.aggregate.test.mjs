@@ -183,6 +183,18 @@ test('outliers in f rows stay out of every robust column', async () => {
   }
 });
 
+test('the nearest values, where the lowest repeat and where a centre is infinite', async () => {
+  const cases = [
+    [[0, 0, 5, 5, 5, 6, 7], 1, 28 / 6], [[3, 0, 2, 0], 1, 5 / 3], [[4, 4, 4, 2, 9], 1, 3.5], [[0, 0, 1, 2], 1, 1 / 3],
+    [[-Infinity, 1, Infinity, Infinity], 1, NaN], [[0, 1, Infinity, Infinity], 1, Infinity], [[-Infinity, -Infinity, 1, 2, 3], 1, -Infinity],
+  ];
+  for (const [column, f, want] of cases) {
+    const rows = column.map((value) => [value]);
+    for (const even of ['mean', 'upper']) near(await run(rows, { rule: 'meamed', f, even }), oracle.meamed(rows, { f, even }), 1e-15, `${column}, ${even}`);
+    near(await run(rows, { rule: 'meamed', f, even: 'upper' }), [want], 1e-15, String(column));
+  }
+});
+
 test('same bits on every run, and for column rules in every order of rows', async () => {
   for (const [n, d] of [[9, 50_001], [130, 301]]) {
     const rows = randomRows(n, d, 21);

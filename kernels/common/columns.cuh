@@ -256,12 +256,12 @@ __device__ __forceinline__ void column_mean(COLUMN_PARAMS(T), const double* weig
 }
 
 #define COLUMN_FORM(T, dt, form, threads, SOURCE)                                                                      \
-    extern "C" __global__ void __launch_bounds__(threads) trimmed_##dt##_##form(COLUMN_PARAMS(T), unsigned cut,        \
+    extern "C" __global__ void __launch_bounds__(threads, 1) trimmed_##dt##_##form(COLUMN_PARAMS(T), unsigned cut,        \
                                                                                 double share) {                       \
         SOURCE(T);                                                                                                     \
         trimmed<decltype(source), T, threads / 32>(source, rows, out, d, stride, table, n, nan, cut, share);          \
     }                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(threads) nearest_##dt##_##form(                                       \
+    extern "C" __global__ void __launch_bounds__(threads, 1) nearest_##dt##_##form(                                       \
         COLUMN_PARAMS(T), unsigned centre, unsigned cut, unsigned leave, unsigned least) {                             \
         SOURCE(T);                                                                                                     \
         nearest<decltype(source), T, threads / 32>(source, rows, out, d, stride, table, n, nan, centre, cut, leave,   \
@@ -277,7 +277,7 @@ __device__ __forceinline__ void column_mean(COLUMN_PARAMS(T), const double* weig
 #define COLUMN_KERNELS(T, dt, threads)                                                                                 \
     COLUMN_FORM(T, dt, tile, threads, TILE_SOURCE)                                                                     \
     COLUMN_FORM(T, dt, stream, threads, STREAM_SOURCE)                                                                 \
-    extern "C" __global__ void __launch_bounds__(threads) weighted_median_##dt##_tile(                                 \
+    extern "C" __global__ void __launch_bounds__(threads, 1) weighted_median_##dt##_tile(                                 \
         COLUMN_PARAMS(T), const double *weights, unsigned even) {                                                      \
         extern __shared__ double values[];                                                                             \
         T* column = reinterpret_cast<T*>(values) + threadIdx.x % 32;                                                   \
@@ -285,16 +285,16 @@ __device__ __forceinline__ void column_mean(COLUMN_PARAMS(T), const double* weig
         for (unsigned row = threadIdx.x / 32; row < n; row += blockDim.x / 32) column[row * 32] = from.at(row);        \
         weighted<T, threads / 32>(WwRaw<T>{from, column, n}, out, d, nan, weights, even);                              \
     }                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(threads) weighted_median_##dt##_stream(                               \
+    extern "C" __global__ void __launch_bounds__(threads, 1) weighted_median_##dt##_stream(                               \
         COLUMN_PARAMS(T), const double *weights, unsigned even) {                                                      \
         WwRows<T> from = column_of(rows, d, stride, table);                                                            \
         weighted<T, threads / 32>(WwRaw<T>{from, nullptr, n}, out, d, nan, weights, even);                             \
     }                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(256) column_mean_##dt##_all(COLUMN_PARAMS(T), const double *weights,  \
+    extern "C" __global__ void __launch_bounds__(256, 1) column_mean_##dt##_all(COLUMN_PARAMS(T), const double *weights,  \
                                                                              double whole) {                          \
         column_mean<T, false>(rows, out, d, stride, table, n, nan, weights, whole);                                    \
     }                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(256) column_mean_##dt##_omit(COLUMN_PARAMS(T), const double *weights, \
+    extern "C" __global__ void __launch_bounds__(256, 1) column_mean_##dt##_omit(COLUMN_PARAMS(T), const double *weights, \
                                                                               double whole) {                         \
         column_mean<T, true>(rows, out, d, stride, table, n, nan, weights, whole);                                     \
     }

@@ -134,7 +134,7 @@ template <class Source, class T> __device__ __forceinline__ void median(Source& 
         WwHeld<T, 16> source;                                                                                          \
         median(source, rows, out, d, stride, table, n, even, nan);                                                      \
     }                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(tile) median_##dt##_tile(MEDIAN_PARAMS(T)) {                          \
+    extern "C" __global__ void __launch_bounds__(tile, 1) median_##dt##_tile(MEDIAN_PARAMS(T)) {                          \
         extern __shared__ double values[];                                                                             \
         WwTile<T> source;                                                                                              \
         source.column = reinterpret_cast<T*>(values) + threadIdx.x % 32;                                               \

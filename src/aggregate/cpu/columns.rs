@@ -226,22 +226,22 @@ impl<T: Float> Column<'_, T> {
         if n <= 2 * cut { f64::NAN } else { self.mean(cut, n - cut) }
     }
 
-    /// The mean of the `keep` values nearest to a centre: they lie side by side. Of equal windows the lower one counts.
+    /// The mean of the `keep` values nearest to a centre; of equally near ones the lower count. They lie side by side: a low value
+    /// gives way where it lies farther below the centre than the one that would come in for it lies above.
     fn nearest(&self, centre: f64, keep: usize) -> f64 {
-        if centre.is_nan() {
+        if centre.is_nan() || keep > self.real {
             return f64::NAN;
         }
-        let gap = |rank: usize| {
-            let value = self.at(rank);
-            if value == centre { 0.0 } else { (value - centre).abs() }
+        if centre == f64::INFINITY {
+            // Everything else is equally far.
+            let near = (0..self.real).rev().take_while(|&rank| self.at(rank) == centre).count();
+            return if keep > near && self.at(0) == -centre { f64::NAN } else { centre };
+        }
+        let gives_way = |low: usize| {
+            let above = self.at(low + keep);
+            centre != f64::NEG_INFINITY && centre - self.at(low) > above - centre
         };
-        // A NaN lies farther than anything.
-        let reach = |from: usize| {
-            let (low, high) = (gap(from), gap(from + keep - 1));
-            if high.is_nan() { f64::NAN } else { low.max(high) }
-        };
-        let windows = 0..=self.sorted.len() - keep;
-        let best = windows.min_by(|&a, &b| reach(a).total_cmp(&reach(b))).unwrap_or(0);
+        let best = (0..self.sorted.len() - keep).take_while(|&low| gives_way(low)).count();
         self.mean(best, best + keep)
     }
 }

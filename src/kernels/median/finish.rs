@@ -130,7 +130,8 @@ impl Writer {
     ///
     /// They lie side by side from `best` on: value `i` below `leave` is dropped where it lies farther below the centre than the
     /// value that would come in for it lies above. That holds up to some `i` and no further, so counting is finding. A value that
-    /// is NaN, the last `count` of them, comes in for nothing, and nothing is nearer to -Inf than the lowest.
+    /// is NaN, the last `count` of them, comes in for nothing, and nothing is nearer to -Inf than the lowest. About +Inf those are
+    /// near that are +Inf themselves, then the lowest, of which -Inf alone makes a difference.
     fn nearest(&mut self, sorted: &[usize], centre: Centre, leave: usize) {
         let keep = sorted.len() - leave;
         self.centre(sorted, centre);
@@ -165,6 +166,19 @@ impl Writer {
             }
         }
         self.divide(keep);
+        let Words { float, infinity, minus_infinity, .. } = *self.words;
+        let label = self.value();
+        line!(self.body, "setp.neu.f64 %p1, %f2, 0d7FF0000000000000;\n@%p1 bra FINITE{label};");
+        line!(self.body, "mov.b32 %r3, {keep};");
+        if self.recipe.nan != NanMethod::None {
+            line!(self.body, "add.s32 %r3, %r3, %r4;");
+        }
+        for value in sorted {
+            line!(self.body, "setp.eq.{float} %p1, %v{value}, {infinity};\n@%p1 sub.s32 %r3, %r3, 1;");
+        }
+        line!(self.body, "setp.gt.s32 %p1, %r3, 0;");
+        line!(self.body, "setp.eq.and.{float} %p1, %v{}, {minus_infinity}, %p1;", sorted[0]);
+        line!(self.body, "selp.f64 %f0, 0d7FF8000000000000, %f2, %p1;\nFINITE{label}:");
         line!(self.body, "setp.nan.f64 %p1, %f2, %f2;\nselp.f64 %f0, %f2, %f0, %p1;");
     }
 }
