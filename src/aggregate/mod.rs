@@ -26,10 +26,12 @@ use crate::cpu::Float;
 use crate::kernels::Launcher;
 use crate::kernels::median::NanPolicy;
 use crate::ops::{Meta, Raw, WIDE_FLOATS};
+use crate::tensor::DeviceCore;
 use crate::{DType, Error, Result, Tensor, invalid, mismatch};
 use engine::{Combination, RowState};
 use rules::{Context, Verdict};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// A checked call.
 pub struct Aggregation {
@@ -135,6 +137,12 @@ impl Aggregation {
     /// Whether a GPU has all that the call needs.
     pub fn has_cuda_form(&self) -> bool {
         !self.looks()
+    }
+
+    /// Whether the rows go to the device as a whole.
+    pub fn fits(&self, core: &Arc<DeviceCore>) -> Result<bool> {
+        let bytes = (self.n * self.d * self.result.dtype.size()) as u64;
+        Ok(bytes <= cuda::room(core)?)
     }
 
     /// Runs the call on a GPU, `rows` as they were checked; the result lies there. Blocks.

@@ -13,6 +13,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 /// Number of words that [`Launcher::tickets`] gives.
 pub const TICKETS: usize = 1 << 14;
 
+/// Dynamic shared memory that needs no leave: with what kernels declare beside it it stays below 48 KiB.
+const PLAIN_SHARED: u32 = 24 * 1024;
+
 /// A kernel argument.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
@@ -265,7 +268,7 @@ impl Launcher {
                 "kernel '{key}' takes {wanted:?}, the launch gives {kinds:?}"
             )));
         }
-        if grid.shared > 48 * 1024 && loaded.shared < grid.shared {
+        if grid.shared > PLAIN_SHARED && loaded.shared < grid.shared {
             loaded.function.allow_shared(grid.shared)?;
             if let Some(entry) = self.known.functions.lock().map_err(poisoned)?.get_mut(key) {
                 entry.shared = grid.shared;

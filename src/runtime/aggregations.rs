@@ -91,8 +91,9 @@ fn on_gpu(
     let _submitting = gpu.submitting();
     let core = launcher.core();
     let run = || {
-        let rows = rows.into_iter().map(|row| given(row, core)).collect::<Result<Vec<_>>>()?;
-        let start = start.map(|start| given(start, core)).transpose()?;
+        let whole = call.fits(core)?;
+        let rows = rows.into_iter().map(|row| given(row, core, whole)).collect::<Result<Vec<_>>>()?;
+        let start = start.map(|start| given(start, core, true)).transpose()?;
         let (result, report) = call.run_cuda(&launcher, rows, start, watch)?;
         let result = if keep { result } else { result.to_host()? };
         watch.check()?;
@@ -101,10 +102,11 @@ fn on_gpu(
     run().map_err(|error| core.context().blame("aggregate", error))
 }
 
-fn given(source: Source, core: &Arc<DeviceCore>) -> Result<Given> {
+/// What was copied to page-locked blocks goes to the device now where all rows are there as a `whole`.
+fn given(source: Source, core: &Arc<DeviceCore>, whole: bool) -> Result<Given> {
     Ok(match source {
         Source::Pinned { slice, meta } => Given::Pinned(slice, meta),
-        Source::Staged { staged, meta } if staged.is_on(core) => {
+        Source::Staged { staged, meta } if whole && staged.is_on(core) => {
             let tensor = Tensor::device(core, &meta)?;
             staged.upload(core, tensor.device_view(core)?.ptr)?;
             Given::Tensor(tensor)

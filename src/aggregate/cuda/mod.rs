@@ -8,8 +8,8 @@ mod scan;
 mod stream;
 mod sums;
 
-pub use rows::Given;
 use rows::Rows;
+pub use rows::{Given, room};
 
 use super::engine::{ColumnRule, Combination, Engine, RowState, Square, Watch};
 use crate::kernels::Launcher;

@@ -226,11 +226,11 @@ impl Rows {
     }
 }
 
-/// Bytes of device memory that rows may take.
-fn room(core: &Arc<DeviceCore>) -> Result<u64> {
+/// Bytes of device memory that rows may take. Blocks are up to twice what they hold, and results need room too.
+pub fn room(core: &Arc<DeviceCore>) -> Result<u64> {
     let (free, _) = core.context().memory_info()?;
     let stats = core.memory_stats();
     let free = (free + stats.cached).saturating_sub(RESERVE);
     let left = stats.limit.saturating_sub(stats.used);
-    Ok(if stats.limit == 0 { free } else { free.min(left - left / 4) })
+    Ok(if stats.limit == 0 { free } else { free.min(left / 2) })
 }

@@ -30,10 +30,10 @@ impl Drop for Copies<'_> {
     }
 }
 
-/// Columns of a chunk, of which two have to fit into `most` bytes.
+/// Columns of a chunk, of which two have to fit into `most` bytes, in blocks of up to twice their size.
 fn width(n: usize, size: usize, d: usize, most: u64) -> usize {
     let line = (n * size) as u64;
-    let fitting = ((most / 2).min(MOST) / line) as usize;
+    let fitting = ((most / 4).min(MOST) / line) as usize;
     (fitting / 32 * 32).max(1).min(d)
 }
 
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn two_chunks_fit() {
-        assert_eq!(width(10, 4, 1000, 80_000), 992);
+        assert_eq!(width(10, 4, 1000, 80_000), 480);
         assert_eq!(width(10, 4, 1000, 1 << 40), 1000);
         assert_eq!(width(1000, 8, 1 << 30, 1 << 40), (256 << 20) / 8000 / 32 * 32);
         assert_eq!(width(1000, 8, 50, 100), 1);
