@@ -249,7 +249,7 @@ test('each driver call fails once: a coded error or a right result, and the next
   assert.deepEqual(failed, []);
 });
 
-test('aggregations beside a card: the median runs on it, other rules on the CPU or not at all', async () => {
+test('aggregations beside a card: rules on columns run on it, others on the CPU or not at all', async () => {
   const { value, findings, end } = await emulate('', `${outcome}
     const { aggregate } = warpwright;
     const rows = f32(1, 5, 2, 6, NaN, 7, 3, 8);

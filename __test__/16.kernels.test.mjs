@@ -60,6 +60,22 @@ async function launches(capability, part) {
   return end.launches;
 }
 
+/** Runs aggregations; gives how often each kernel was launched. The last sizes are beyond what shared memory holds. */
+async function aggregations(capability) {
+  const cases = JSON.stringify(new URL('cases/aggregate.mjs', import.meta.url).href);
+  const text = `
+    const { columns, places, references, streamed } = await import(${cases});
+    const last = ${capability} === 75 ? [402] : [1201];
+    report([
+      ...await references('cuda'), ...await columns('cuda', [1, 2, 5, 9, 32, 65, 101, 130]), ...await columns('cuda', last, 5),
+      ...await places('cuda'), ...await streamed('cuda'),
+    ]);`;
+  const { value, findings, end } = await emulate(`cc=${capability},multiprocessors=8`, text, { limit: 180_000 });
+  assert.deepEqual(value, [], `aggregations at ${capability}`);
+  assert.deepEqual(findings, [], `aggregations at ${capability}`);
+  return end.launches;
+}
+
 test('the emulator is built', requireEmulator);
 
 test('the families of a single generation are named', () => {
@@ -74,6 +90,7 @@ test('every kernel is launched and agrees with the oracle', { concurrency: 2 }, 
   await Promise.all(Object.keys(PARTS).map(Number).map((capability) => t.test(`at compute capability ${capability}`, async () => {
     const counts = [];
     for (const part of Object.keys(PARTS[capability])) counts.push(await launches(capability, part));
+    if (capability < 90) counts.push(await aggregations(capability));
     const never = kernelsOf(capability).filter((name) => !counts.some((count) => count[name] > 0));
     assert.deepEqual(never.sort(), Object.keys(NOT_TAKEN[capability]), 'kernels that no case launches');
   })));

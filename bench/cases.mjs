@@ -3,7 +3,7 @@
 /**
  * @typedef {object} Case
  * @property {string} name
- * @property {string} op                            an op of the package, or 'upload', 'download', 'network'
+ * @property {string} op                            an op of the package, or 'aggregate', 'upload', 'download', 'network'
  * @property {number[][]} inputs                    dims of the required operands
  * @property {string} [text]                        of an expression
  * @property {string[]} [names]                     of its operands, in order
@@ -34,6 +34,7 @@
  * @property {{ cuda: Case[], cpu: Case[], smoke: Case[] }} cases  by what is measured; smoke: tiny, on any device
  */
 
+import aggregation from './suites/aggregation.mjs';
 import conv from './suites/conv.mjs';
 import copies from './suites/copies.mjs';
 import elementwise from './suites/elementwise.mjs';
@@ -46,4 +47,4 @@ import networks from './suites/networks.mjs';
 import reduce from './suites/reduce.mjs';
 
 /** @type {Suite[]} */
-export const SUITES = [matmul, gemm, conv, elementwise, fused, reduce, layout, median, copies, networks];
+export const SUITES = [matmul, gemm, conv, elementwise, fused, reduce, layout, median, aggregation, copies, networks];

@@ -61,7 +61,8 @@ async function timeOp(api, one, { device, once, deviceTimer }) {
       inFlight: inFlightFor(one, device),
       once,
     });
-    if (device === 'cpu' || !deviceTimer) return { call };
+    // An aggregation decides on the host between its launches.
+    if (device === 'cpu' || !deviceTimer || one.op === 'aggregate') return { call };
     return { call, device: await timeOnDevice((repeats, runs) => deviceTimer(one.op, given, options, repeats, runs), { once, sampleMs: one.sampleMs }) };
   } finally {
     dispose();

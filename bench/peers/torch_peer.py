@@ -122,6 +122,29 @@ def median_forms(torch, inputs, options, operands):
     yield "torch.sort", lambda: rows.sort(dim=0).values[middle]
 
 
+def nearest_mean(rows, centre, count):
+    order = (rows - centre).abs().argsort(dim=0)[:count]
+    return rows.gather(0, order).mean(dim=0)
+
+
+def aggregate_forms(torch, inputs, options, operands):
+    """A rule as a user would write it."""
+    (rows,) = inputs
+    n, f = len(rows), options["f"]
+
+    def trimmed():
+        return rows.sort(dim=0).values[f : n - f].mean(dim=0)
+
+    forms = {
+        "mean": lambda: rows.mean(dim=0),
+        "median": lambda: rows.median(dim=0).values,
+        "trimmedMean": trimmed,
+        "meamed": lambda: nearest_mean(rows, rows.median(dim=0).values, n - f),
+        "phocas": lambda: nearest_mean(rows, trimmed(), n - f),
+    }
+    yield options["rule"], forms[options["rule"]]
+
+
 def softmax_forms(torch, inputs, options, operands):
     yield "softmax", lambda: torch.softmax(inputs[0], options["axis"])
 
@@ -222,6 +245,7 @@ FORMS = {
     "matmul": matmul_forms,
     "conv2d": conv_forms,
     "median": median_forms,
+    "aggregate": aggregate_forms,
     "softmax": softmax_forms,
     "layerNorm": layer_norm_forms,
     "cast": cast_forms,

@@ -84,8 +84,13 @@ pub(super) struct HostRow {
 }
 
 enum Place {
-    /// Addresses, and what lies there.
-    Device(Vec<DevicePtr>, Vec<Given>, Vec<Tensor>),
+    Device {
+        pointers: Vec<DevicePtr>,
+        /// What lies there.
+        _held: Vec<Tensor>,
+        /// Page-locked memory that copies may still read.
+        _sources: Vec<Given>,
+    },
     Host(Vec<HostRow>),
 }
 
@@ -99,11 +104,13 @@ pub struct Rows {
 
 /// Some columns of some rows in device memory.
 pub struct Chunk<'a> {
+    #[allow(dead_code)] // Until rules on rows have a form.
     launcher: &'a Launcher,
     /// The columns.
     pub columns: Range<usize>,
     /// Addresses of each row's value in the first of them.
     pub pointers: Vec<DevicePtr>,
+    #[allow(dead_code)]
     table: OnceCell<DeviceBuffer>,
 }
 
@@ -118,6 +125,7 @@ impl<'a> Chunk<'a> {
     }
 
     /// The addresses as n words of 64 bits in device memory.
+    #[allow(dead_code)]
     pub fn table(&self) -> Result<DevicePtr> {
         if let Some(table) = self.table.get() {
             return Ok(table.ptr());
@@ -159,7 +167,7 @@ impl Rows {
                 Ok(held[index].device_view(core)?.ptr.offset(offset as u64))
             };
             let pointers = (0..n).map(address).collect::<Result<_>>()?;
-            Place::Device(pointers, given, held)
+            Place::Device { pointers, _held: held, _sources: given }
         } else {
             let given = given.into_iter().map(Given::hosted).collect::<Result<Vec<_>>>()?;
             let rows = (0..n).map(step).map(|(index, start)| HostRow { source: given[index].clone(), start });
@@ -169,20 +177,23 @@ impl Rows {
     }
 
     /// Rows at those addresses, in tensors that are kept as long.
+    #[allow(dead_code)]
     pub fn made(core: &Arc<DeviceCore>, row: &Meta, pointers: Vec<DevicePtr>, held: Vec<Tensor>) -> Rows {
-        let place = Place::Device(pointers, Vec::new(), held);
+        let place = Place::Device { pointers, _held: held, _sources: Vec::new() };
         Rows { core: core.clone(), d: row.size(), size: row.dtype.size(), place }
     }
 
     /// Number of rows.
+    #[allow(dead_code)]
     pub fn n(&self) -> usize {
         match &self.place {
-            Place::Device(pointers, ..) => pointers.len(),
+            Place::Device { pointers, .. } => pointers.len(),
             Place::Host(rows) => rows.len(),
         }
     }
 
     /// All rows, as [`Rows::pass`] takes them.
+    #[allow(dead_code)]
     pub fn all(&self) -> Vec<usize> {
         (0..self.n()).collect()
     }
@@ -190,7 +201,7 @@ impl Rows {
     /// Leaves those rows alone, in that order.
     pub fn keep(&mut self, rows: &[usize]) {
         match &mut self.place {
-            Place::Device(pointers, ..) => *pointers = rows.iter().map(|&row| pointers[row]).collect(),
+            Place::Device { pointers, .. } => *pointers = rows.iter().map(|&row| pointers[row]).collect(),
             Place::Host(all) => *all = rows.iter().map(|&row| all[row].clone()).collect(),
         }
     }
@@ -208,7 +219,7 @@ impl Rows {
             return Ok(());
         }
         match &self.place {
-            Place::Device(all, ..) => {
+            Place::Device { pointers: all, .. } => {
                 let pointers = rows.iter().map(|&row| all[row]).collect();
                 work(&Chunk::new(launcher, 0..self.d, pointers))?;
                 let done = Event::new(self.core.context())?;
