@@ -8,6 +8,15 @@ use super::table::NanMethod;
 use super::{Centre, Even, NanPolicy, Statistic};
 use crate::dtype::DType;
 
+/// How a value is copied, by words that the assembler cannot see.
+#[derive(Clone, Copy)]
+enum Way {
+    /// Times one.
+    Product,
+    /// Plus zero.
+    Sum,
+}
+
 impl Writer {
     /// The register that holds the statistic, given those of the ranks that count.
     pub fn finish(&mut self, picks: &[usize]) -> usize {
@@ -20,7 +29,7 @@ impl Writer {
                 result
             }
             Statistic::Trimmed(cut) => {
-                self.mean(picks);
+                self.mean(picks, false);
                 let result = self.rounded();
                 self.lose(result, cut);
                 result
@@ -71,6 +80,19 @@ impl Writer {
         result
     }
 
+    /// A value in float64 by a way that the assembler cannot tell to give what another gives. It would keep all values in float64 from
+    /// one walk over the column to the next, which takes three times the registers.
+    fn wide_anew(&mut self, to: &str, value: usize, way: Way) {
+        if self.plan.dtype == DType::F64 {
+            return self.wide(to, value);
+        }
+        match way {
+            Way::Product => line!(self.body, "mul.lo.u32 %r5, %v{value}, %one;"),
+            Way::Sum => line!(self.body, "add.u32 %r5, %v{value}, %zero;"),
+        }
+        line!(self.body, "cvt.f64.f32 {to}, %r5;");
+    }
+
     /// A value in float64.
     fn wide(&mut self, to: &str, value: usize) {
         if self.plan.dtype == DType::F64 {
@@ -80,11 +102,15 @@ impl Writer {
         }
     }
 
-    /// %f0: the mean of those values, summed in their order.
-    fn mean(&mut self, values: &[usize]) {
+    /// %f0: the mean of those values, summed in their order; `anew` where another walk follows.
+    fn mean(&mut self, values: &[usize], anew: bool) {
         line!(self.body, "mov.f64 %f0, 0d0000000000000000;");
         for &value in values {
-            self.wide("%f1", value);
+            if anew {
+                self.wide_anew("%f1", value, Way::Product);
+            } else {
+                self.wide("%f1", value);
+            }
             line!(self.body, "add.rn.f64 %f0, %f0, %f1;");
         }
         self.divide(values.len());
@@ -112,7 +138,7 @@ impl Writer {
         let n = sorted.len();
         match centre {
             Centre::Trimmed(cut) => {
-                self.mean(&sorted[cut..n - cut]);
+                self.mean(&sorted[cut..n - cut], true);
                 line!(self.body, "mov.f64 %f2, %f0;");
             }
             Centre::Median(even) => {
@@ -149,7 +175,7 @@ impl Writer {
         }
         line!(self.body, "mov.f64 %f0, 0d0000000000000000;");
         for (rank, &value) in sorted.iter().enumerate() {
-            self.wide("%f1", value);
+            self.wide_anew("%f1", value, Way::Sum);
             match (rank < leave, rank >= keep) {
                 (false, false) => line!(self.body, "add.rn.f64 %f0, %f0, %f1;"),
                 (low, high) => {

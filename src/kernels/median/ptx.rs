@@ -123,7 +123,10 @@ impl Writer {
         line!(text, ".param .u64 out,\n.param .u64 d,\n.param .u32 one\n)");
         line!(text, ".maxntid {}, 1, 1\n{{", self.recipe.block);
         line!(text, ".reg .{} %v<{}>;\n.reg .{} %acc<2>;", self.words.bits, self.values, self.words.bits);
-        line!(text, ".reg .pred %p<8>;\n.reg .b32 %r<16>;\n.reg .b32 %one, %minus;\n.reg .f32 %count;");
+        line!(
+            text,
+            ".reg .pred %p<8>;\n.reg .b32 %r<16>;\n.reg .b32 %one, %minus, %zero;\n.reg .f32 %count;"
+        );
         line!(text, ".reg .b64 %x<{0}>;\n.reg .b64 %a<{0}>;", self.recipe.coords_per_thread);
         line!(text, ".reg .b64 %rows, %out, %d, %stride, %row, %at;\n.reg .f64 %f<8>;");
         text.push_str(&self.body);
@@ -136,7 +139,7 @@ impl Writer {
         let (size, listed) = (self.words.size, self.plan.listed);
         let body = &mut self.body;
         line!(body, "ld.param.u64 %out, [out];\nld.param.u64 %d, [d];\ncvta.to.global.u64 %out, %out;");
-        line!(body, "ld.param.u32 %one, [one];\nsub.u32 %minus, 0, %one;");
+        line!(body, "ld.param.u32 %one, [one];\nsub.u32 %minus, 0, %one;\nsub.u32 %zero, %one, 1;");
         if !listed {
             line!(body, "ld.param.u64 %rows, [rows];\nld.param.u64 %stride, [stride];");
             line!(body, "cvta.to.global.u64 %rows, %rows;\nmul.lo.u64 %stride, %stride, {size};");
