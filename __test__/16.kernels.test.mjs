@@ -64,11 +64,11 @@ async function launches(capability, part) {
 async function aggregations(capability) {
   const cases = JSON.stringify(new URL('cases/aggregate.mjs', import.meta.url).href);
   const text = `
-    const { columns, places, references, streamed } = await import(${cases});
+    const { columns, places, references, streamed, wholes } = await import(${cases});
     const last = ${capability} === 75 ? [402] : [1201];
     report([
       ...await references('cuda'), ...await columns('cuda', [1, 2, 5, 9, 32, 65, 101, 130]), ...await columns('cuda', last, 5),
-      ...await places('cuda'), ...await streamed('cuda'),
+      ...await places('cuda'), ...await streamed('cuda'), ...await wholes('cuda', [5, 18, 33, 65]),
     ]);`;
   const { value, findings, end } = await emulate(`cc=${capability},multiprocessors=8`, text, { limit: 180_000 });
   assert.deepEqual(value, [], `aggregations at ${capability}`);

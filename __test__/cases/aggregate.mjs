@@ -1,14 +1,11 @@
 // Aggregations on a GPU or its emulator: what other libraries give, what the oracle gives, and what the CPU gives.
 import { readFileSync } from 'node:fs';
 import { Tensor, aggregate } from '../../index.mjs';
-import { flat, near, optionsOf, randomRows, table } from '../helpers/aggregate.mjs';
+import { flat, most, near, optionsOf, randomRows, table } from '../helpers/aggregate.mjs';
 import { generator } from '../helpers/random.mjs';
 import { rules as oracle } from '../oracle/aggregate.mjs';
 
-/** Rules and pre-aggregations that have no GPU form yet. */
 const whole = table.rules.filter((rule) => rule.whole).map((rule) => rule.name);
-export const onHostAlone = ({ rule, pre, nan }) => whole.includes(rule) || pre !== undefined || ['drop', 'reject'].includes(nan);
-
 const columnRules = table.rules.filter((rule) => !rule.whole).map((rule) => rule.name);
 
 /** What does not hold; a text for each. @param {Iterable<[string, () => Promise<void>]>} checks */
@@ -24,10 +21,10 @@ async function failing(checks) {
   return wrong;
 }
 
-/** What other libraries give, wherever a GPU has a form. @param {string} device */
+/** What other libraries give. @param {string} device */
 export async function references(device) {
   const { cases } = JSON.parse(readFileSync(new URL('../data/aggregation.json', import.meta.url), 'utf8'));
-  const checks = cases.flatMap(({ name, type, dims, rows, expected }) => expected.filter(({ options }) => !onHostAlone(options)).map(({ from, options, result, tolerance }) => {
+  const checks = cases.flatMap(({ name, type, dims, rows, expected }) => expected.map(({ from, options, result, tolerance }) => {
     const data = (type === 'float64' ? Float64Array : Float32Array).from(rows, Number);
     const allowed = tolerance ?? (type === 'float32' ? 2 ** -22 : 1e-12);
     return [`${name}: ${from}, ${JSON.stringify(options)}`, async () => near(await aggregate(data, { dims: [...dims, 1], ...options, device }), result.map(Number), allowed, from)];
@@ -70,6 +67,58 @@ export async function columns(device, sizes, d = 35) {
   return failing(checks);
 }
 
+/** What hostile rows send, by a row's number. */
+const hostile = [
+  (row) => row,
+  (row) => row.map((value) => -50 * value),
+  (row) => row.with(2, NaN),
+  (row) => row.map((value) => 1e30 * value),
+  (row) => row.with(0, Infinity),
+  (row) => row.map(() => 0),
+];
+
+/** Options of pre-aggregations, each before a rule. */
+const pres = [['nnm'], ['bucketing'], ['clipping'], ['arc'], ['bucketing', 'nnm']];
+const preOptions = { bucketSize: 2, seed: 7, clip: 3 };
+
+/**
+ * The rules on rows as wholes, pre-aggregations, policies that look at rows, and reports, as on the CPU.
+ * @param {string} device @param {number[]} sizes @param {number} [d]
+ */
+export async function wholes(device, sizes, d = 37) {
+  const checks = sizes.flatMap((n) => [Float32Array, Float64Array].flatMap((type) => ['clean', 'hostile'].flatMap((kind) => {
+    const rows = randomRows(n, d, n + 1).map((row, i) => type.from(kind === 'hostile' && i % 5 === 1 ? hostile[(i >> 2) % hostile.length](row) : row));
+    const f = Math.max(Math.ceil((n - 1) / 5), 0);
+    const rules = whole.filter((rule) => most(rule, n) >= f).map((rule) => optionsOf(rule, n, f));
+    const prepared = n > 2 * f + 4 ? pres.map((pre) => ({ ...optionsOf('trimmedMean', n, Math.min(f, 1)), pre, ...preOptions })) : [];
+    const policies = kind === 'hostile' ? ['last', 'omit', 'propagate', 'drop', 'reject'] : ['last'];
+    return [...rules, ...prepared, { rule: 'mean', f }, { rule: 'median', f }].flatMap((options) => policies.map((nan) => [
+      `${n} rows, ${kind}, ${type.name}, ${JSON.stringify({ ...options, weights: undefined, nan })}`,
+      async () => alike(rows, { ...options, nan }, device, type === Float64Array ? 1e-11 : 2e-6),
+    ]));
+  })));
+  return failing(checks);
+}
+
+/** The same result and report, or the same error, on both devices. */
+async function alike(rows, options, device, tolerance) {
+  const ask = (where) => aggregate(rows, { ...options, report: true, device: where }).catch((error) => ({ error }));
+  const [want, got] = [await ask('cpu'), await ask(device)];
+  if (want.error || got.error) {
+    if (want.error?.code !== got.error?.code || want.error.message !== got.error.message) throw want.error ? new Error(`the CPU says: ${want.error.message}; the GPU: ${got.error?.message}`) : got.error;
+    return;
+  }
+  const finite = Math.max(1, ...Array.from(want.result, Math.abs).filter(Number.isFinite));
+  near(got.result.map((value) => value / finite), want.result.map((value) => value / finite), tolerance, 'result');
+  const { scores, weights, ...rest } = want.report;
+  const { scores: gotScores, weights: gotWeights, ...gotRest } = got.report;
+  if (JSON.stringify(gotRest) !== JSON.stringify(rest)) throw new Error(`report ${JSON.stringify(gotRest)}, expected ${JSON.stringify(rest)}`);
+  for (const [name, one, other] of [['scores', gotScores, scores], ['weights', gotWeights, weights]]) {
+    if ((one === undefined) !== (other === undefined)) throw new Error(`${name} of one alone`);
+    other?.forEach((value, i) => near([one[i] / Math.max(1, Math.abs(value))], [value / Math.max(1, Math.abs(value))], 1e-5, `${name}[${i}]`));
+  }
+}
+
 /** Rows and results in every place, the same bits as on the CPU. @param {string} device */
 export async function places(device) {
   const [n, d] = [9, 70];
@@ -107,10 +156,10 @@ export async function streamed(device) {
   data.forEach((_, i) => (data[i] = Math.sin(i * i)));
   try {
     await init(device, { memoryLimit: 600 << 10 });
-    return await failing(['median', 'trimmedMean', 'mean'].map((rule) => [rule, async () => {
+    return await failing([['median', 0], ['trimmedMean', 0], ['mean', 0], ['krum', 0], ['multiKrum', 0], ['cge', 0], ['geometricMedian', 1e-6]].map(([rule, tolerance]) => [rule, async () => {
       const options = { rule, f: 2 };
       const want = await aggregate(data, { ...options, dims: [n, d], device: 'cpu' });
-      for (const rows of [data, data.slice()]) near(await aggregate(rows, { ...options, dims: [n, 1, d], device }), want, 0, 'chunks');
+      for (const rows of [data, data.slice()]) near(await aggregate(rows, { ...options, dims: [n, 1, d], device }), want, tolerance, 'chunks');
     }]));
   } finally {
     await init(device, { memoryLimit: 0 });

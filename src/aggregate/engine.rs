@@ -3,7 +3,7 @@
 
 pub use crate::kernels::median::Centre;
 use crate::kernels::median::{Even, NanPolicy};
-use crate::{Error, Result, Tensor};
+use crate::{Error, Result, Tensor, mismatch};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -37,6 +37,19 @@ impl Square {
     pub fn row(&self, i: usize) -> &[f64] {
         &self.values[i * self.n..(i + 1) * self.n]
     }
+}
+
+/// Rows between which distances are kept, at most: two gigabytes of them, and as much for sums on the way.
+const MOST_PAIRED_ROWS: usize = 16_384;
+
+/// An error for more rows than can be compared with each other.
+pub fn check_paired(n: usize) -> Result<()> {
+    if n > MOST_PAIRED_ROWS {
+        return mismatch!(
+            "aggregate: a rule that compares rows with each other takes at most {MOST_PAIRED_ROWS}, got {n}"
+        );
+    }
+    Ok(())
 }
 
 /// A sum of weighted rows over a divisor; rows that are not named have no part in it, whatever they hold.

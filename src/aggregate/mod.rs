@@ -134,11 +134,6 @@ impl Aggregation {
             && self.result.dims.len() == 1
     }
 
-    /// Whether a GPU has all that the call needs.
-    pub fn has_cuda_form(&self) -> bool {
-        !self.looks()
-    }
-
     /// Whether the rows go to the device as a whole.
     pub fn fits(&self, core: &Arc<DeviceCore>) -> Result<bool> {
         let bytes = (self.n * self.d * self.result.dtype.size()) as u64;

@@ -209,17 +209,7 @@ impl Bridge {
         if call.is_median() && !strict {
             return Ok("median".into());
         }
-        if call.has_cuda_form() {
-            return Ok(chosen.to_string());
-        }
-        if device == "auto" {
-            return Ok("cpu".into());
-        }
-        let name = call.options.rule.name;
-        let text = format!(
-            "aggregate: the rule '{name}' in this form has no form on {chosen} yet; use device 'cpu' or 'auto'"
-        );
-        Err(Error::UnsupportedOp(text).into())
+        Ok(chosen.to_string())
     }
 
     /// Takes the data of a call over and queues it on that device. The result stays there when `keep`.

@@ -1,21 +1,18 @@
 //! The engines on the host: columns in blocks that fit the cache, pairs of rows, weighted sums, over the compute threads.
 
 mod columns;
-mod pairs;
+pub(super) mod pairs;
 mod sums;
 
-use super::engine::{ColumnRule, Combination, Engine, RowState, Square, Watch};
+use super::engine::{ColumnRule, Combination, Engine, RowState, Square, Watch, check_paired};
 use crate::cpu::{Float, install};
 use crate::kernels::median::{Even, NanPolicy};
 use crate::ops::Meta;
 use crate::ops::median::cpu::finite;
 use crate::tensor::HostBuffer;
-use crate::{Result, Tensor, invalid, mismatch};
+use crate::{Result, Tensor, invalid};
 use rayon::prelude::*;
 use std::borrow::Cow;
-
-/// Rows between which distances are kept, at most: two gigabytes of them, and as much for sums on the way.
-const MOST_PAIRED_ROWS: usize = 16_384;
 
 /// Rows in host memory.
 pub struct Cpu<'a, T: Float> {
@@ -39,16 +36,6 @@ impl<T: Float> Cpu<'_, T> {
         make(buffer.view_mut(&self.result).as_slice_mut::<T>())?;
         self.watch.check()?;
         Ok(Tensor::from_host(buffer, &self.result))
-    }
-
-    fn check_pairs(&self) -> Result<()> {
-        let n = self.rows.len();
-        if n > MOST_PAIRED_ROWS {
-            return mismatch!(
-                "aggregate: a rule that compares rows with each other takes at most {MOST_PAIRED_ROWS}, got {n}"
-            );
-        }
-        Ok(())
     }
 }
 
@@ -88,7 +75,7 @@ impl<T: Float> Engine for Cpu<'_, T> {
     }
 
     fn distances(&self, bad: &[bool]) -> Result<Square> {
-        self.check_pairs()?;
+        check_paired(self.rows.len())?;
         let rows = self.slices();
         let pairs = |scale| pairs::all(&rows, None, scale, bad, &self.watch);
         let mut square = pairs::rescaled(pairs, bad, self.result.size(), || largest(&rows, bad))?;
@@ -114,7 +101,7 @@ impl<T: Float> Engine for Cpu<'_, T> {
     }
 
     fn products(&self, bad: &[bool]) -> Result<Square> {
-        self.check_pairs()?;
+        check_paired(self.rows.len())?;
         let finite: Vec<usize> = (0..self.rows.len()).filter(|&row| !bad[row]).collect();
         let centre = match finite[..] {
             [] => nothing(self.result.size()),

@@ -169,7 +169,7 @@ pub fn rescaled(
 }
 
 /// The power of two that brings values up to `largest` to where sums of so many squares of their differences stay below 2^1020.
-fn fitting_scale(largest: f64, squares: f64) -> f64 {
+pub fn fitting_scale(largest: f64, squares: f64) -> f64 {
     // Differences are at most twice the largest.
     let room = 1020.0 - (4.0 * squares).log2();
     (room / 2.0 - largest.log2()).floor().clamp(-1000.0, 1000.0).exp2()

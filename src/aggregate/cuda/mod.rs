@@ -7,6 +7,7 @@ mod rows;
 mod scan;
 mod stream;
 mod sums;
+mod tables;
 
 use rows::Rows;
 pub use rows::{Given, room};
@@ -24,7 +25,6 @@ pub struct Cuda<'a> {
     /// The rows, the caller's or made of them.
     pub rows: Rows,
     /// The starting point on the device; zero where there is none.
-    #[allow(dead_code)] // Until rules on rows have a form.
     pub start: Option<Tensor>,
     /// Type and dims of a row.
     pub result: Meta,

@@ -104,13 +104,11 @@ pub struct Rows {
 
 /// Some columns of some rows in device memory.
 pub struct Chunk<'a> {
-    #[allow(dead_code)] // Until rules on rows have a form.
     launcher: &'a Launcher,
     /// The columns.
     pub columns: Range<usize>,
     /// Addresses of each row's value in the first of them.
     pub pointers: Vec<DevicePtr>,
-    #[allow(dead_code)]
     table: OnceCell<DeviceBuffer>,
 }
 
@@ -125,7 +123,6 @@ impl<'a> Chunk<'a> {
     }
 
     /// The addresses as n words of 64 bits in device memory.
-    #[allow(dead_code)]
     pub fn table(&self) -> Result<DevicePtr> {
         if let Some(table) = self.table.get() {
             return Ok(table.ptr());
@@ -177,14 +174,12 @@ impl Rows {
     }
 
     /// Rows at those addresses, in tensors that are kept as long.
-    #[allow(dead_code)]
     pub fn made(core: &Arc<DeviceCore>, row: &Meta, pointers: Vec<DevicePtr>, held: Vec<Tensor>) -> Rows {
         let place = Place::Device { pointers, _held: held, _sources: Vec::new() };
         Rows { core: core.clone(), d: row.size(), size: row.dtype.size(), place }
     }
 
     /// Number of rows.
-    #[allow(dead_code)]
     pub fn n(&self) -> usize {
         match &self.place {
             Place::Device { pointers, .. } => pointers.len(),
@@ -193,7 +188,6 @@ impl Rows {
     }
 
     /// All rows, as [`Rows::pass`] takes them.
-    #[allow(dead_code)]
     pub fn all(&self) -> Vec<usize> {
         (0..self.n()).collect()
     }
