@@ -2,18 +2,20 @@
 //! stream from any thread, so that memory goes from one to the next in the order of submission.
 
 mod columns;
+mod given;
 mod pairs;
 mod rows;
 mod scan;
 mod stream;
 mod sums;
 
+pub use given::Given;
 use rows::Rows;
-pub use rows::{Given, room};
+pub use rows::room;
 
 use super::engine::{ColumnRule, Combination, Engine, RowState, Square, Watch};
 use crate::kernels::Launcher;
-use crate::kernels::median::NanPolicy;
+use crate::kernels::columns::NanPolicy;
 use crate::ops::Meta;
 use crate::{Result, Tensor};
 
