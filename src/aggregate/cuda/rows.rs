@@ -102,9 +102,13 @@ impl Rows {
         let all: usize = given.iter().map(Given::byte_size).sum();
         let needed = bytes as u64 + if made { all as u64 } else { 0 };
         let place = if bytes == 0 || needed <= room(core)? {
-            let held = given.iter().map(|one| one.on(core)).collect::<Result<Vec<_>>>()?;
+            let held = if list && given.iter().all(Given::is_on_host) {
+                vec![gathered(core, &given, row)?]
+            } else {
+                given.iter().map(|one| one.on(core)).collect::<Result<Vec<_>>>()?
+            };
             let address = |row| {
-                let (index, offset) = step(row);
+                let (index, offset) = if held.len() == 1 { (0, row * d * size) } else { step(row) };
                 Ok(held[index].device_view(core)?.ptr.offset(offset as u64))
             };
             let pointers = (0..n).map(address).collect::<Result<_>>()?;
@@ -176,6 +180,16 @@ impl Rows {
         }
         watch.check()
     }
+}
+
+/// Rows of that description, each given for itself, as one tensor on the device.
+fn gathered(core: &Arc<DeviceCore>, given: &[Given], row: &Meta) -> Result<Tensor> {
+    let tensor = Tensor::device(core, &Meta::new(row.dtype, [given.len(), row.size()]))?;
+    let start = tensor.device_view(core)?.ptr;
+    for (index, one) in given.iter().enumerate() {
+        one.upload(core, start.offset((index * one.byte_size()) as u64), 0, one.byte_size())?;
+    }
+    Ok(tensor)
 }
 
 /// Bytes of device memory that rows may take. Blocks are up to twice what they hold, and results need room too.
