@@ -1,8 +1,8 @@
 //! What a device offers to the rules: column order statistics, pairwise distances and sums of weighted rows. Everything
 //! between them is decided on the host by pure functions.
 
-pub use crate::kernels::median::Centre;
-use crate::kernels::median::{Even, NanPolicy};
+pub use crate::kernels::columns::Centre;
+use crate::kernels::columns::{Even, NanPolicy};
 use crate::{Error, Result, Tensor, mismatch};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

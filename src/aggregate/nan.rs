@@ -1,7 +1,7 @@
 //! The NaN policies, for every rule in this one place: which rows take part, and how many values of a column count.
 
 use super::engine::RowState;
-use crate::kernels::median::NanPolicy;
+use crate::kernels::columns::NanPolicy;
 use crate::{Result, invalid};
 
 /// What a policy makes of the rows.

@@ -2,7 +2,7 @@
 
 use super::names::{check_names, find, quoted_words, shown, words};
 use super::table::{Bound, COMMON, MOST_SUBSET_ROWS, PRES, Pre, RULES, Rule};
-use crate::kernels::median::{Even, NanPolicy};
+use crate::kernels::columns::{Even, NanPolicy};
 use crate::ops::{Attrs, Raw};
 use crate::{Result, invalid};
 

@@ -4,7 +4,7 @@ use super::engine::{Centre, ColumnRule, Combination, Cut, Engine};
 use super::options::Options;
 use super::weights::{Weiszfeld, centered_clipping as clip};
 use super::{decide, weights};
-use crate::kernels::median::NanPolicy;
+use crate::kernels::columns::NanPolicy;
 use crate::{Result, Tensor, invalid};
 
 /// A round as a rule sees it: rows are numbered anew among those that take part.

@@ -3,7 +3,7 @@
 use super::rules::{self, Context, Verdict};
 use super::{Engine, pre};
 use crate::Result;
-use crate::kernels::median::NanPolicy;
+use crate::kernels::columns::NanPolicy;
 use crate::ops::{Attribute, Kind, attribute};
 
 /// What must hold of n rows, f of them hostile.

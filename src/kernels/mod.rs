@@ -1,9 +1,9 @@
 //! Kernels: the table derived from the embedded PTX, lazy loading and checked launches.
 
+pub mod columns;
 mod extract;
 pub mod fused;
 mod launcher;
-pub mod median;
 mod raised;
 mod rates;
 mod registry;

@@ -6,7 +6,7 @@ mod sums;
 
 use super::engine::{ColumnRule, Combination, Engine, RowState, Square, Watch, check_paired};
 use crate::cpu::{Float, install};
-use crate::kernels::median::{Even, NanPolicy};
+use crate::kernels::columns::{Even, NanPolicy};
 use crate::ops::Meta;
 use crate::ops::median::cpu::finite;
 use crate::tensor::HostBuffer;

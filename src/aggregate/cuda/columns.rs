@@ -3,7 +3,7 @@
 use super::Cuda;
 use super::rows::Chunk;
 use crate::aggregate::engine::{ColumnRule, Cut};
-use crate::kernels::median::{At, Columns, NanPolicy, Statistic};
+use crate::kernels::columns::{At, Columns, NanPolicy, Statistic};
 use crate::{Result, Tensor};
 
 /// The statistic of every column of those rows.

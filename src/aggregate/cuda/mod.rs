@@ -2,6 +2,7 @@
 //! stream from any thread, so that memory goes from one to the next in the order of submission.
 
 mod columns;
+mod given;
 mod pairs;
 mod rows;
 mod scan;
@@ -9,12 +10,13 @@ mod stream;
 mod sums;
 mod tables;
 
+pub use given::Given;
 use rows::Rows;
-pub use rows::{Given, room};
+pub use rows::room;
 
 use super::engine::{ColumnRule, Combination, Engine, RowState, Square, Watch};
 use crate::kernels::Launcher;
-use crate::kernels::median::NanPolicy;
+use crate::kernels::columns::NanPolicy;
 use crate::ops::Meta;
 use crate::{Result, Tensor};
 

@@ -6,7 +6,7 @@ use super::{Cuda, columns, tables};
 use crate::aggregate::cpu::pairs::{fitting_scale, rescaled};
 use crate::aggregate::engine::{ColumnRule, Square, check_paired};
 use crate::driver::DevicePtr;
-use crate::kernels::median::{Even, NanPolicy};
+use crate::kernels::columns::{Even, NanPolicy};
 use crate::kernels::{Arg, Launcher, grid_x};
 use crate::{DType, Result, Tensor, invalid};
 

@@ -1,12 +1,13 @@
 //! Where the rows of a call are, and passes over them. Kernels take rows by a list of addresses, so that one tensor, a list of
 //! tensors, a part of the rows and rows made of others are the same to them.
 
+use super::given::Given;
 use super::stream;
 use crate::aggregate::engine::Watch;
 use crate::driver::{DevicePtr, Event};
 use crate::kernels::Launcher;
 use crate::ops::Meta;
-use crate::tensor::{DeviceBuffer, DeviceCore, PinnedSlice};
+use crate::tensor::{DeviceBuffer, DeviceCore};
 use crate::{Result, Tensor};
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -14,66 +15,6 @@ use std::sync::Arc;
 
 /// Device memory that a call leaves to others, at least.
 const RESERVE: u64 = 256 << 20;
-
-/// Elements as a call gives them.
-#[derive(Clone)]
-pub enum Given {
-    /// A tensor on the host or a device.
-    Tensor(Tensor),
-    /// Elements in page-locked memory.
-    Pinned(PinnedSlice, Meta),
-}
-
-impl Given {
-    fn meta(&self) -> &Meta {
-        match self {
-            Given::Tensor(tensor) => tensor.meta(),
-            Given::Pinned(_, meta) => meta,
-        }
-    }
-
-    fn byte_size(&self) -> usize {
-        self.meta().size() * self.meta().dtype.size()
-    }
-
-    fn is_on_host(&self) -> bool {
-        !matches!(self, Given::Tensor(tensor) if tensor.core().is_some())
-    }
-
-    /// The elements on the device. Returns when the source may be changed.
-    pub fn on(&self, core: &Arc<DeviceCore>) -> Result<Tensor> {
-        let Given::Tensor(tensor) = self else {
-            let tensor = Tensor::device(core, self.meta())?;
-            self.upload(core, tensor.device_view(core)?.ptr, 0, self.byte_size())?;
-            return Ok(tensor);
-        };
-        tensor.to_device(core)
-    }
-
-    /// The same on the host.
-    fn hosted(self) -> Result<Given> {
-        match self {
-            Given::Tensor(tensor) => tensor.to_host().map(Given::Tensor),
-            pinned => Ok(pinned),
-        }
-    }
-
-    /// Enqueues a copy of some bytes on a core's stream. Pinned memory must stay until it has run.
-    pub(super) fn upload(
-        &self,
-        core: &Arc<DeviceCore>,
-        target: DevicePtr,
-        start: usize,
-        size: usize,
-    ) -> Result<()> {
-        match self {
-            Given::Pinned(slice, _) => {
-                core.stream().upload(target, &slice.memory, slice.offset + start, size)
-            }
-            Given::Tensor(tensor) => core.upload(target, &tensor.host_view()?.bytes()[start..start + size]),
-        }
-    }
-}
 
 /// A row in host memory.
 #[derive(Clone)]
@@ -158,9 +99,13 @@ impl Rows {
         let all: usize = given.iter().map(Given::byte_size).sum();
         let needed = bytes as u64 + if made { all as u64 } else { 0 };
         let place = if bytes == 0 || needed <= room(core)? {
-            let held = given.iter().map(|one| one.on(core)).collect::<Result<Vec<_>>>()?;
+            let held = if list && given.iter().all(Given::is_on_host) {
+                vec![gathered(core, &given, row)?]
+            } else {
+                given.iter().map(|one| one.on(core)).collect::<Result<Vec<_>>>()?
+            };
             let address = |row| {
-                let (index, offset) = step(row);
+                let (index, offset) = if held.len() == 1 { (0, row * d * size) } else { step(row) };
                 Ok(held[index].device_view(core)?.ptr.offset(offset as u64))
             };
             let pointers = (0..n).map(address).collect::<Result<_>>()?;
@@ -229,6 +174,16 @@ impl Rows {
         }
         watch.check()
     }
+}
+
+/// Rows of that description, each given for itself, as one tensor on the device.
+fn gathered(core: &Arc<DeviceCore>, given: &[Given], row: &Meta) -> Result<Tensor> {
+    let tensor = Tensor::device(core, &Meta::new(row.dtype, [given.len(), row.size()]))?;
+    let start = tensor.device_view(core)?.ptr;
+    for (index, one) in given.iter().enumerate() {
+        one.upload(core, start.offset((index * one.byte_size()) as u64), 0, one.byte_size())?;
+    }
+    Ok(tensor)
 }
 
 /// Bytes of device memory that rows may take. Blocks are up to twice what they hold, and results need room too.

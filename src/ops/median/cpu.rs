@@ -2,8 +2,8 @@
 
 use super::Options;
 use crate::cpu::{Float, for_pieces, install, simd};
-use crate::kernels::median::network::Network;
-use crate::kernels::median::{Even, NanPolicy};
+use crate::kernels::columns::network::Network;
+use crate::kernels::columns::{Even, NanPolicy};
 use crate::ops::Call;
 use crate::ops::operands::host_operand;
 use crate::tensor::{HostView, HostViewMut};

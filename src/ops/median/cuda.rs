@@ -2,7 +2,7 @@
 
 use super::Options;
 use crate::driver::DevicePtr;
-use crate::kernels::median::{At, Columns, NanPolicy, Statistic};
+use crate::kernels::columns::{At, Columns, NanPolicy, Statistic};
 use crate::kernels::{Arg, Launcher, grid_x};
 use crate::ops::Call;
 use crate::ops::operands::device_operand;

@@ -5,7 +5,7 @@ mod cuda;
 
 use super::spec::*;
 use super::{Attrs, Call, WIDE_FLOATS};
-use crate::kernels::median::{Even, NanPolicy};
+use crate::kernels::columns::{Even, NanPolicy};
 use crate::{Result, invalid, mismatch};
 
 /// The family's rows.

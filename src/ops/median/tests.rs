@@ -1,4 +1,4 @@
-use crate::kernels::median::{Even, NanPolicy};
+use crate::kernels::columns::{Even, NanPolicy};
 use crate::ops::{Call, Meta, Raw};
 use crate::{DType, Error, Tensor};
 

@@ -1,5 +1,5 @@
 //! Writes kernels to files for measuring on a GPU machine:
-//! `MEDIAN_PTX_DIR=dir MEDIAN_PTX_LIST="f32:9:upper:last f32:64:trimmed8:last:mix=0.5 f32:32:meamed8:last" cargo test median_dump -- --ignored`.
+//! `COLUMNS_PTX_DIR=dir COLUMNS_PTX_LIST="f32:9:upper:last f32:64:trimmed8:last:mix=0.5 f32:32:meamed8:last" cargo test columns_dump -- --ignored`.
 
 use super::{Centre, Even, NanMethod, NanPolicy, Plan, Statistic, generate, recipe};
 use crate::dtype::DType;
@@ -43,9 +43,9 @@ fn dump(folder: &str, word: &str) -> String {
 
 #[test]
 #[ignore = "writes files; see the head of this file"]
-fn median_dump() {
-    let folder = std::env::var("MEDIAN_PTX_DIR").expect("MEDIAN_PTX_DIR");
-    let list = std::env::var("MEDIAN_PTX_LIST").expect("MEDIAN_PTX_LIST");
+fn columns_dump() {
+    let folder = std::env::var("COLUMNS_PTX_DIR").expect("COLUMNS_PTX_DIR");
+    let list = std::env::var("COLUMNS_PTX_LIST").expect("COLUMNS_PTX_LIST");
     let index: String = list.split_whitespace().map(|word| dump(&folder, word)).collect();
     std::fs::write(format!("{folder}/index.txt"), index).expect("a writable folder");
 }

@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn checked_rows_need_no_nan_method() {
-        let statistic = Statistic::Median(crate::kernels::median::Even::Upper);
+        let statistic = Statistic::Median(crate::kernels::columns::Even::Upper);
         let method = |nan| recipe(Plan { n: 9, dtype: DType::F32, statistic, nan, listed: false }).nan;
         assert_eq!(method(NanPolicy::Drop), NanMethod::None);
         assert_eq!(method(NanPolicy::Last), NanMethod::Map);
