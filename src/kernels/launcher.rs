@@ -1,6 +1,5 @@
 //! Launches: kernels by name, modules loaded at first use, arguments checked against the kernel's signature.
 
-use super::extract::extract;
 use super::raised::Raised;
 use super::rates::Rates;
 use super::registry::{self, Parameter};
@@ -250,9 +249,7 @@ impl Launcher {
     /// A module of its own for each kernel: the driver compiles what is launched and nothing else.
     fn load(&self, kernel: &str) -> Result<Loaded> {
         let (source, entry) = registry::find(kernel, self.compute_capability())?;
-        let text = extract(&source.ptx()?, entry.name).ok_or_else(|| {
-            Error::Internal(format!("kernel '{kernel}' is not in the text of '{}'", source.family))
-        })?;
+        let text = source.kernel(entry)?;
         let module = Arc::new(Module::from_ptx(self.core.context(), kernel, &text)?);
         Ok(Loaded { function: module.function(entry.name)?, parameters: entry.parameters.into(), shared: 0 })
     }

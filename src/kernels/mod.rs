@@ -10,7 +10,7 @@ mod registry;
 
 pub use launcher::{Arg, Generated, Launcher, Recording, TICKETS, float_arg, grid_x, linear, number_arg};
 pub use rates::Rates;
-#[cfg(any(test, feature = "node"))]
+#[cfg(feature = "node")]
 pub use registry::MODULES;
 pub use registry::Parameter;
 #[cfg(test)]
