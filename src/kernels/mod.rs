@@ -7,6 +7,7 @@ pub mod median;
 mod raised;
 mod rates;
 mod registry;
+mod rehearsal;
 
 pub use launcher::{Arg, Generated, Launcher, Recording, TICKETS, float_arg, grid_x, linear, number_arg};
 pub use rates::Rates;

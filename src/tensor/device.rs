@@ -452,6 +452,11 @@ impl DeviceView<'_> {
         self.buffer.forms().find(key, partner.buffer.id)
     }
 
+    /// What `form` would answer, without note of a use.
+    pub fn peek_form<T: Send + Sync + 'static>(&self, key: FormKey, partner: &DeviceView) -> Form<T> {
+        self.buffer.forms().peek(key, partner.buffer.id)
+    }
+
     /// Whether a launch has read its memory and noted that.
     pub fn was_read(&self) -> bool {
         self.buffer.read.load(Ordering::Acquire)
