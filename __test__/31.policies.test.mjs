@@ -364,3 +364,38 @@ for (const [type, indices] of Object.entries({ int32: (...list) => Int32Array.fr
     }
   });
 }
+
+/** Neighbours that float64 does not tell apart. */
+const neighbours = {
+  int64: [9007199254740992n, 9007199254740993n, -9223372036854775808n, -9223372036854775807n, 9223372036854775806n, 9223372036854775807n, 0n],
+  uint64: [9007199254740992n, 9007199254740993n, 18446744073709551614n, 18446744073709551615n, 9223372036854775808n, 1n, 0n],
+};
+
+for (const [type, values] of Object.entries(neighbours)) {
+  const data = () => (type === 'int64' ? BigInt64Array : BigUint64Array).from(values);
+  const tensor = () => new w.Tensor(type, data(), [values.length]);
+  const ranked = values.map((value, index) => ({ value, index })).sort((a, b) => (a.value < b.value ? -1 : 1));
+
+  test(`neighbours beyond 2^53 are told apart (${type})`, async () => {
+    const indexOf = async (/** @type {'argMax' | 'argMin'} */ op) => [...(await w[op](tensor(), { axis: 0, device })).data];
+    assert.deepEqual([await indexOf('argMax'), await indexOf('argMin')], [[BigInt(ranked.at(-1).index)], [BigInt(ranked[0].index)]]);
+    for (const [op, place] of /** @type {const} */ ([['reduceMax', -1], ['reduceMin', 0]])) {
+      assert.deepEqual([...(await w[op](tensor(), { axes: [0], device })).data], [ranked.at(place).value], op);
+    }
+    for (const largest of [true, false]) {
+      const [top, places] = await w.topK(tensor(), { k: values.length, largest, device });
+      const wanted = largest ? ranked.toReversed() : ranked;
+      assert.deepEqual([...top.data], wanted.map(({ value }) => value), `topK, largest ${largest}`);
+      assert.deepEqual([...places.data], wanted.map(({ index }) => BigInt(index)), `topK, largest ${largest}`);
+    }
+  });
+}
+
+policy('topK takes NaN before any number', async ({ of, dtype }) => {
+  const x = () => new w.Tensor(dtype, of(2, NaN, -Infinity, Infinity, NaN, -1), [6]);
+  for (const [largest, values, places] of /** @type {const} */ ([[true, [NaN, NaN, Infinity, 2], [1, 4, 3, 0]], [false, [NaN, NaN, -Infinity, -1], [1, 4, 2, 5]]])) {
+    const [top, indices] = await w.topK(x(), { k: 4, largest, device });
+    same(top.data, ...values);
+    assert.deepEqual([...indices.data].map(Number), places);
+  }
+});

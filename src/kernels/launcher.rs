@@ -1,12 +1,13 @@
 //! Launches: kernels by name, modules loaded at first use, arguments checked against the kernel's signature.
 
-use super::extract::extract;
 use super::raised::Raised;
 use super::rates::Rates;
 use super::registry::{self, Parameter};
+use super::rehearsal::{Missing, Text};
 use crate::driver::{DeviceMemory, DevicePtr, Function, Graph, Grid, Module, PackedArguments};
-use crate::tensor::{DeviceBuffer, DeviceCore};
+use crate::tensor::{DeviceBuffer, DeviceCore, DeviceView, Form, FormKey};
 use crate::{Error, Result};
+use rayon::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -121,6 +122,8 @@ pub struct Launcher {
     known: Arc<Known>,
     raised: Mutex<Option<Raised>>,
     tickets: Mutex<Option<DeviceMemory>>,
+    /// Where nothing is launched: the kernels that would have been and are not loaded.
+    missing: Option<Mutex<Vec<Missing>>>,
 }
 
 /// Launches and copies that were recorded, to be launched as a whole on the stream of their launcher.
@@ -133,7 +136,8 @@ pub struct Recording {
 impl Launcher {
     /// A launcher without any module loaded.
     pub fn new(core: Arc<DeviceCore>) -> Launcher {
-        Launcher { core, known: Arc::default(), raised: Mutex::default(), tickets: Mutex::default() }
+        let known = Arc::default();
+        Launcher { core, known, raised: Mutex::default(), tickets: Mutex::default(), missing: None }
     }
 
     /// A launcher on a stream of its own, with the same kernels. See [`DeviceCore::branch`].
@@ -155,6 +159,75 @@ impl Launcher {
     /// Enqueues what was recorded here.
     pub fn replay(&self, recording: &Recording) -> Result<()> {
         recording.graph.launch(self.core.stream())
+    }
+
+    /// Goes through what `submit` launches without launching it, then loads the kernels that are not loaded yet beside each
+    /// other. Memory that `submit` takes is taken, and holds nothing.
+    pub fn load_ahead(&self, submit: impl FnOnce(&Launcher) -> Result<()>) -> Result<()> {
+        // Measured by launches.
+        self.rates()?;
+        let missing = Some(Mutex::default());
+        let rehearsal = Launcher { known: self.known.clone(), missing, ..Launcher::new(self.core.clone()) };
+        submit(&rehearsal)?;
+        let missing = rehearsal.missing.unwrap_or_default().into_inner().map_err(poisoned)?;
+        let load = |Missing { key, text }: Missing| {
+            self.lookup(&key, || match text {
+                Text::Embedded => self.load(&key),
+                Text::Generated(generated) => self.load_generated(&key, &generated),
+            })
+            .map(drop)
+        };
+        match missing.len() {
+            0 | 1 => missing.into_iter().try_for_each(load),
+            _ => crate::cpu::install(|| missing.into_par_iter().try_for_each(load)),
+        }
+    }
+
+    /// Notes a kernel that is not loaded, instead of a launch.
+    fn note(
+        &self,
+        missing: &Mutex<Vec<Missing>>,
+        key: &str,
+        text: impl FnOnce() -> Result<Text>,
+    ) -> Result<()> {
+        if self.known.functions.lock().map_err(poisoned)?.contains_key(key) {
+            return Ok(());
+        }
+        let mut missing = missing.lock().map_err(poisoned)?;
+        if !missing.iter().any(|other| other.key == key) {
+            missing.push(Missing { key: key.to_string(), text: text()? });
+        }
+        Ok(())
+    }
+
+    /// A tensor's form for a call in which `partner` comes along, and note of this use.
+    pub fn form<T: Send + Sync + 'static>(
+        &self,
+        view: &DeviceView,
+        key: FormKey,
+        partner: &DeviceView,
+    ) -> Form<T> {
+        if self.missing.is_some() { view.peek_form(key, partner) } else { view.form(key, partner) }
+    }
+
+    /// Keeps a form of so many bytes that was wanted, once the launch that makes it is enqueued.
+    pub fn keep_form<T: Send + Sync + 'static>(
+        &self,
+        view: &DeviceView,
+        key: FormKey,
+        form: Arc<T>,
+        bytes: u64,
+    ) {
+        if self.missing.is_none() {
+            view.keep_form(key, form, bytes);
+        }
+    }
+
+    /// Notes that a launch which reads a tensor's memory was enqueued.
+    pub fn note_read(&self, view: &DeviceView) {
+        if self.missing.is_none() {
+            view.note_read();
+        }
     }
 
     /// The device's context, stream and memory.
@@ -193,6 +266,9 @@ impl Launcher {
     /// 64 bytes of words that kernels only raise, each value tagged in its upper half with the epoch that comes along:
     /// whatever carries another one counts as 0.
     pub fn raised_words(&self) -> Result<(DevicePtr, u32)> {
+        if self.missing.is_some() {
+            return Ok((DevicePtr::NULL, 0));
+        }
         let mut raised = self.raised.lock().map_err(poisoned)?;
         if raised.as_ref().is_none_or(Raised::is_used_up) {
             *raised = Some(Raised::new(&self.core)?);
@@ -202,6 +278,9 @@ impl Launcher {
 
     /// Words that the blocks of a launch count themselves in, [`TICKETS`] of them. A kernel finds them 0 and leaves them so.
     pub fn tickets(&self) -> Result<DevicePtr> {
+        if self.missing.is_some() {
+            return Ok(DevicePtr::NULL);
+        }
         let mut tickets = self.tickets.lock().map_err(poisoned)?;
         if let Some(memory) = tickets.as_ref() {
             return Ok(memory.ptr());
@@ -213,6 +292,9 @@ impl Launcher {
 
     /// Enqueues an embedded kernel.
     pub fn launch(&self, kernel: &str, grid: Grid, arguments: &[Arg]) -> Result<()> {
+        if let Some(missing) = &self.missing {
+            return self.note(missing, kernel, || Ok(Text::Embedded));
+        }
         let loaded = self.lookup(kernel, || self.load(kernel))?;
         self.enqueue(kernel, loaded, grid, arguments)
     }
@@ -225,12 +307,10 @@ impl Launcher {
         grid: Grid,
         arguments: &[Arg],
     ) -> Result<()> {
-        let loaded = self.lookup(key, || {
-            let generated = make()?;
-            let module = Arc::new(Module::from_ptx(self.core.context(), key, &generated.ptx)?);
-            let function = module.function(&generated.entry)?;
-            Ok(Loaded { function, parameters: generated.parameters.into(), shared: 0 })
-        })?;
+        if let Some(missing) = &self.missing {
+            return self.note(missing, key, || make().map(Text::Generated));
+        }
+        let loaded = self.lookup(key, || self.load_generated(key, &make()?))?;
         self.enqueue(key, loaded, grid, arguments)
     }
 
@@ -253,11 +333,15 @@ impl Launcher {
     /// A module of its own for each kernel: the driver compiles what is launched and nothing else.
     fn load(&self, kernel: &str) -> Result<Loaded> {
         let (source, entry) = registry::find(kernel, self.compute_capability())?;
-        let text = extract(&source.ptx()?, entry.name).ok_or_else(|| {
-            Error::Internal(format!("kernel '{kernel}' is not in the text of '{}'", source.family))
-        })?;
+        let text = source.kernel(entry)?;
         let module = Arc::new(Module::from_ptx(self.core.context(), kernel, &text)?);
         Ok(Loaded { function: module.function(entry.name)?, parameters: entry.parameters.into(), shared: 0 })
+    }
+
+    fn load_generated(&self, key: &str, generated: &Generated) -> Result<Loaded> {
+        let module = Arc::new(Module::from_ptx(self.core.context(), key, &generated.ptx)?);
+        let function = module.function(&generated.entry)?;
+        Ok(Loaded { function, parameters: generated.parameters.as_slice().into(), shared: 0 })
     }
 
     fn enqueue(&self, key: &str, loaded: Loaded, grid: Grid, arguments: &[Arg]) -> Result<()> {

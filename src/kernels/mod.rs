@@ -7,10 +7,11 @@ mod launcher;
 mod raised;
 mod rates;
 mod registry;
+mod rehearsal;
 
 pub use launcher::{Arg, Generated, Launcher, Recording, TICKETS, float_arg, grid_x, linear, number_arg};
 pub use rates::Rates;
-#[cfg(any(test, feature = "node"))]
+#[cfg(feature = "node")]
 pub use registry::MODULES;
 pub use registry::Parameter;
 #[cfg(test)]

@@ -28,6 +28,10 @@ pub struct Entry {
     pub name: &'static str,
     /// Parameters in order.
     pub parameters: &'static [Parameter],
+    /// Which of the module's packs holds its text, with all that it refers to.
+    pack: usize,
+    /// Where in the unpacked bytes.
+    place: (usize, usize),
 }
 
 /// One PTX file.
@@ -39,8 +43,8 @@ pub struct ModuleSource {
     pub level: u32,
     /// Whether only exactly that compute capability takes it (sm_90a).
     pub exact: bool,
-    /// The text, packed by build.rs.
-    packed: &'static [u8],
+    /// The kernels' texts one after another, packed by build.rs; the text of a module without kernels.
+    packs: &'static [&'static [u8]],
     /// Its kernels.
     pub entries: &'static [Entry],
 }
@@ -48,13 +52,27 @@ pub struct ModuleSource {
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
 impl ModuleSource {
-    /// The PTX text.
-    pub fn ptx(&self) -> Result<String> {
+    /// The PTX text of one of its kernels, a module by itself.
+    pub fn kernel(&self, entry: &Entry) -> Result<String> {
+        let (start, end) = entry.place;
+        let mut text = self.unpack(entry.pack, end)?;
+        text.drain(..start);
+        Ok(text)
+    }
+
+    /// The PTX text of a module that has functions alone.
+    pub fn functions(&self) -> Result<String> {
+        self.unpack(0, usize::MAX)
+    }
+
+    /// The first bytes of a pack.
+    fn unpack(&self, pack: usize, size: usize) -> Result<String> {
         let failed =
             |error: &dyn std::fmt::Display| Error::Internal(format!("module '{}': {error}", self.family));
+        let packed = self.packs.get(pack).ok_or_else(|| failed(&"a pack is missing"))?;
         let mut text = String::new();
-        let mut decoder = StreamingDecoder::new(self.packed).map_err(|error| failed(&error))?;
-        decoder.read_to_string(&mut text).map_err(|error| failed(&error))?;
+        let decoder = StreamingDecoder::new(*packed).map_err(|error| failed(&error))?;
+        decoder.take(size as u64).read_to_string(&mut text).map_err(|error| failed(&error))?;
         Ok(text)
     }
 
@@ -108,19 +126,36 @@ mod tests {
     #[test]
     fn headers_stay_at_the_documented_floor() {
         for module in MODULES {
-            let ptx = module.ptx().unwrap();
-            let version = ptx.lines().find_map(|line| line.strip_prefix(".version ")).unwrap();
-            let expected = if module.exact { "8.0" } else { "7.0" };
-            assert_eq!(version.trim(), expected, "{} sm_{}", module.family, module.level);
-            let target = format!(".target sm_{}{}", module.level, if module.exact { "a" } else { "" });
-            assert!(ptx.lines().any(|line| line.trim() == target), "{}: {target}", module.family);
             // Device functions alone: src/kernels/fused takes them.
-            assert_eq!(
-                module.entries.is_empty(),
-                module.family.starts_with("functions"),
-                "{}",
-                module.family
-            );
+            let functions = module.family.starts_with("functions");
+            assert_eq!(module.entries.is_empty(), functions, "{}", module.family);
+            let mut texts: Vec<String> =
+                module.entries.iter().map(|entry| module.kernel(entry).unwrap()).collect();
+            if functions {
+                texts.push(module.functions().unwrap());
+            }
+            let expected = if module.exact { "8.0" } else { "7.0" };
+            let target = format!(".target sm_{}{}", module.level, if module.exact { "a" } else { "" });
+            for ptx in texts {
+                let version = ptx.lines().find_map(|line| line.strip_prefix(".version ")).unwrap();
+                assert_eq!(version.trim(), expected, "{} sm_{}", module.family, module.level);
+                assert!(ptx.lines().any(|line| line.trim() == target), "{}: {target}", module.family);
+            }
+        }
+    }
+
+    #[test]
+    fn every_kernel_is_a_module_by_itself() {
+        for module in MODULES {
+            for entry in module.entries {
+                let text = module.kernel(entry).unwrap();
+                assert_eq!(text.matches(".visible .entry ").count(), 1, "{}", entry.name);
+                assert!(text.contains(&format!(".visible .entry {}(", entry.name)));
+                assert_eq!(text.matches('{').count(), text.matches('}').count(), "{}", entry.name);
+                if let Ok(folder) = std::env::var("WARPWRIGHT_DUMP") {
+                    std::fs::write(format!("{folder}/{}.sm_{}.ptx", entry.name, module.level), text).unwrap();
+                }
+            }
         }
     }
 

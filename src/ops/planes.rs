@@ -105,8 +105,8 @@ impl<'a, S: Side> Prepared<'a, S> {
 }
 
 /// What is known of both operands' planes, and note of this use.
-pub fn forms(sides: [&impl Side; 2], [a, b]: &[DeviceView; 2]) -> [Form<Planes>; 2] {
-    [a.form(sides[0].key(), b), b.form(sides[1].key(), a)]
+pub fn forms(launcher: &Launcher, sides: [&impl Side; 2], [a, b]: &[DeviceView; 2]) -> [Form<Planes>; 2] {
+    [launcher.form(a, sides[0].key(), b), launcher.form(b, sides[1].key(), a)]
 }
 
 /// Microseconds of launches and of making planes. Planes that a tensor keeps cost nothing, nor do those that are made once
@@ -138,9 +138,10 @@ pub fn prepare<'a, S: Side>(
 }
 
 /// Keeps the planes that are wanted with their tensors, once the launch that makes them is enqueued.
-pub fn keep<S: Side>(sides: &[Prepared<S>; 2], views: &[DeviceView; 2]) {
+pub fn keep<S: Side>(launcher: &Launcher, sides: &[Prepared<S>; 2], views: &[DeviceView; 2]) {
     for (side, view) in sides.iter().zip(views).filter(|(side, _)| side.wanted) {
-        view.keep_form(side.side.key(), side.planes.clone(), side.planes.memory.size() as u64);
+        let bytes = side.planes.memory.size() as u64;
+        launcher.keep_form(view, side.side.key(), side.planes.clone(), bytes);
     }
 }
 

@@ -5,7 +5,7 @@ use super::task::{Source, Task, Work, guarded, times_tensor};
 use crate::driver::{Event, Graph, device_count};
 use crate::kernels::Launcher;
 use crate::ops::Call;
-use crate::tensor::{DeviceCore, Download, HostBuffer, PinnedSlice};
+use crate::tensor::{DeviceCore, Download, PinnedSlice};
 use crate::{Error, Result, Tensor, invalid};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Sender, channel};
@@ -271,9 +271,7 @@ impl Outcome {
                 download.finish_pinned().map(|()| Vec::new())
             }
             Outcome::Host { tensor, download } => {
-                let mut buffer = HostBuffer::for_overwrite(download.size())?;
-                download.finish(buffer.bytes_mut())?;
-                Ok(vec![Tensor::from_host(buffer, tensor.meta())])
+                Ok(vec![Tensor::from_host(download.into_buffer()?, tensor.meta())])
             }
             Outcome::Times { pairs, runs, graph } => {
                 drop(graph);

@@ -3,6 +3,7 @@
 use super::forms::{Form, FormKey, Forms, KeptForms};
 use super::host::HostBuffer;
 use super::pool::{Held, MemoryStats, Pool};
+use super::results::{ResultBlock, ResultBlocks};
 use super::staging::{CHUNK, Staging, copy_bytes};
 use crate::driver::{Context, DeviceMemory, DevicePtr, Event, PinnedMemory, Stream};
 use crate::{DType, Error, Result};
@@ -16,6 +17,7 @@ pub struct DeviceCore {
     downloads: Stream,
     pool: Arc<Pool>,
     staging: Arc<Staging>,
+    results: Arc<ResultBlocks>,
     forms: KeptForms,
     /// Whose tensors are operands of this stream's work too.
     home: Option<Arc<DeviceCore>>,
@@ -30,6 +32,7 @@ impl DeviceCore {
             downloads: Stream::new(&context)?,
             pool: Arc::new(Pool::new(context.clone())),
             staging: Arc::new(Staging::new(context.clone())),
+            results: Arc::new(ResultBlocks::new(context.clone())),
             forms: KeptForms::default(),
             home: None,
             context,
@@ -44,6 +47,7 @@ impl DeviceCore {
             downloads: Stream::new(&self.context)?,
             pool: Arc::new(Pool::branch(self.pool.clone())),
             staging: self.staging.clone(),
+            results: self.results.clone(),
             forms: KeptForms::default(),
             home: Some(self.clone()),
             context: self.context.clone(),
@@ -92,6 +96,7 @@ impl DeviceCore {
         self.forms.clear();
         self.pool.trim();
         self.staging.trim();
+        self.results.trim();
     }
 
     /// Keeps unused memory from going back to the driver as long as the answer lives.
@@ -160,20 +165,49 @@ impl DeviceCore {
         size: usize,
         into: Option<PinnedSlice>,
     ) -> Result<Download> {
+        let place = match into {
+            Some(slice) => Place::Pinned(slice),
+            None if size > 0 && size <= EARLY => Place::Staged(self.staging.take(size)?),
+            None => Place::Pieces,
+        };
+        self.download(source, offset, size, place)
+    }
+
+    /// Begins copying device bytes, after all work submitted so far, to host memory that is handed out.
+    pub fn begin_result(
+        self: &Arc<Self>,
+        source: Arc<DeviceBuffer>,
+        offset: u64,
+        size: usize,
+    ) -> Result<Download> {
+        match self.results.take(size) {
+            Some(block) => self.download(source, offset, size, Place::Result(block)),
+            None => self.begin_download(source, offset, size, None),
+        }
+    }
+
+    fn download(
+        self: &Arc<Self>,
+        source: Arc<DeviceBuffer>,
+        offset: u64,
+        size: usize,
+        place: Place,
+    ) -> Result<Download> {
         if offset.checked_add(size as u64).is_none_or(|end| end > source.size() as u64) {
             return Err(Error::Internal(format!("{size} bytes at {offset} of a block of {}", source.size())));
         }
-        let mut early = None;
-        if let Some(slice) = &into {
-            self.stream.download(&slice.memory, slice.offset, source.ptr().offset(offset), size)?;
-        } else if size > 0 && size <= EARLY {
-            let block = self.staging.take(size)?;
-            self.stream.download(&block, 0, source.ptr().offset(offset), size)?;
-            early = Some(block);
+        let target = match &place {
+            Place::Pinned(slice) => Some((&*slice.memory, slice.offset)),
+            Place::Staged(block) => Some((block, 0)),
+            Place::Result(block) => Some((block.memory()?, 0)),
+            Place::Pieces => None,
+        };
+        if let Some((target, at)) = target {
+            self.stream.download(target, at, source.ptr().offset(offset), size)?;
         }
         let ready = Event::new(&self.context)?;
         ready.record(&self.stream)?;
-        Ok(Download { core: self.clone(), source, offset, size, ready, early, into })
+        Ok(Download { core: self.clone(), source, offset, size, ready, place })
     }
 
     /// Reads device bytes after all work submitted so far. Blocks.
@@ -194,6 +228,18 @@ const EARLY: usize = CHUNK;
 /// Pieces that larger ones are copied in, at least: enough for several threads to copy one out.
 const LEAST_PIECE: usize = 4 << 20;
 
+/// Where a copy to the host goes.
+enum Place {
+    /// To memory that the caller gave.
+    Pinned(PinnedSlice),
+    /// To a block that is handed out.
+    Result(ResultBlock),
+    /// To a block that is copied out of.
+    Staged(PinnedMemory),
+    /// Piece by piece, once the data is there.
+    Pieces,
+}
+
 /// A copy to the host that is under way.
 pub struct Download {
     core: Arc<DeviceCore>,
@@ -201,12 +247,11 @@ pub struct Download {
     offset: u64,
     size: usize,
     ready: Event,
-    early: Option<PinnedMemory>,
-    into: Option<PinnedSlice>,
+    place: Place,
 }
 
 impl Download {
-    /// Bytes that `finish` writes.
+    /// Bytes that are copied.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -217,13 +262,29 @@ impl Download {
             return Err(Error::Internal(format!("a copy of {} bytes into {}", self.size, target.len())));
         }
         self.ready.synchronize_soon()?;
-        let staging = &self.core.staging;
-        if let Some(block) = self.early.take() {
-            copy_bytes(target, &block.bytes()[..self.size])?;
-            staging.give(block);
-            return Ok(());
+        match std::mem::replace(&mut self.place, Place::Pieces) {
+            Place::Pieces => self.pieces(target),
+            Place::Staged(block) => {
+                copy_bytes(target, &block.bytes()[..self.size])?;
+                self.core.staging.give(block);
+                Ok(())
+            }
+            Place::Result(block) => copy_bytes(target, &block.written()[..self.size]),
+            Place::Pinned(_) => Err(Error::Internal("a copy to a caller's memory was copied on".into())),
         }
-        self.pieces(target)
+    }
+
+    /// Waits for the data; the memory that holds it.
+    pub fn into_buffer(mut self) -> Result<HostBuffer> {
+        if let Place::Result(_) = self.place {
+            self.ready.synchronize_soon()?;
+            if let Place::Result(block) = std::mem::replace(&mut self.place, Place::Pieces) {
+                return HostBuffer::of_result(block.written(), self.size);
+            }
+        }
+        let mut buffer = HostBuffer::for_overwrite(self.size)?;
+        self.finish(buffer.bytes_mut())?;
+        Ok(buffer)
     }
 
     /// Two blocks in turn: the device fills one while the other is copied out.
@@ -248,7 +309,7 @@ impl Download {
 
     /// Whether the data goes to pinned memory that the caller gave.
     pub fn is_pinned(&self) -> bool {
-        self.into.is_some()
+        matches!(self.place, Place::Pinned(_))
     }
 
     /// Waits until the data is in the pinned memory that the caller gave.
@@ -389,6 +450,11 @@ impl DeviceView<'_> {
     /// The tensor's form for a call in which `partner` comes along, and note of this use.
     pub fn form<T: Send + Sync + 'static>(&self, key: FormKey, partner: &DeviceView) -> Form<T> {
         self.buffer.forms().find(key, partner.buffer.id)
+    }
+
+    /// What `form` would answer, without note of a use.
+    pub fn peek_form<T: Send + Sync + 'static>(&self, key: FormKey, partner: &DeviceView) -> Form<T> {
+        self.buffer.forms().peek(key, partner.buffer.id)
     }
 
     /// Whether a launch has read its memory and noted that.

@@ -47,17 +47,30 @@ impl Forms {
     /// a call as it was gains nothing from a form, weights meet something new each time.
     pub fn find<T: Send + Sync + 'static>(&self, key: FormKey, partner: u64) -> Form<T> {
         let mut entries = lock(&self.entries);
-        let Some(entry) = entries.iter().find(|entry| entry.key == key) else {
+        let entry = entries.iter().find(|entry| entry.key == key);
+        let state = self.state(entry, partner);
+        if entry.is_none() {
             if entries.len() >= MOST_ENTRIES {
                 entries.retain(|entry| entry.form.is_some());
             }
             entries.push(Entry { key, partner, form: None });
-            return if self.lasting { Form::Wanted } else { Form::Passing };
-        };
-        match &entry.form {
-            Some((form, _)) => form.clone().downcast().map_or(Form::Passing, Form::Kept),
-            None if self.lasting || entry.partner != partner => Form::Wanted,
-            None => Form::Passing,
+        }
+        state
+    }
+
+    /// What `find` would answer, without note of a use.
+    pub fn peek<T: Send + Sync + 'static>(&self, key: FormKey, partner: u64) -> Form<T> {
+        self.state(lock(&self.entries).iter().find(|entry| entry.key == key), partner)
+    }
+
+    fn state<T: Send + Sync + 'static>(&self, entry: Option<&Entry>, partner: u64) -> Form<T> {
+        match entry {
+            Some(Entry { form: Some((form, _)), .. }) => {
+                form.clone().downcast().map_or(Form::Passing, Form::Kept)
+            }
+            _ if self.lasting => Form::Wanted,
+            Some(entry) if entry.partner != partner => Form::Wanted,
+            _ => Form::Passing,
         }
     }
 
@@ -148,6 +161,10 @@ mod tests {
     fn a_form_is_wanted_once_a_second_partner_comes() {
         let (forms, kept) = (Arc::new(Forms::default()), KeptForms::default());
         let find = |key, partner| word(forms.find::<u32>(key, partner));
+        assert_eq!(
+            [word(forms.peek::<u32>(KEY, 7)), word(forms.peek::<u32>(KEY, 8))],
+            ["passing", "passing"]
+        );
         assert_eq!(
             [find(KEY, 7), find(KEY, 7), find(OTHER, 8), find(KEY, 8)],
             ["passing", "passing", "passing", "wanted"]

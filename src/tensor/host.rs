@@ -1,5 +1,6 @@
 //! Host memory of tensors and typed views of it.
 
+use super::results::ResultBlock;
 use super::{FormKey, MemoryStats};
 use crate::driver::Pages;
 use crate::ops::Meta;
@@ -52,6 +53,8 @@ enum Memory {
     Words(Vec<u128>),
     /// Large.
     Pages(Pages),
+    /// Page-locked, a result's.
+    Result(ResultBlock),
 }
 
 impl Memory {
@@ -59,6 +62,7 @@ impl Memory {
         match self {
             Memory::Words(words) => bytemuck::cast_slice(words),
             Memory::Pages(pages) => pages.bytes(),
+            Memory::Result(block) => block,
         }
     }
 
@@ -66,6 +70,7 @@ impl Memory {
         match self {
             Memory::Words(words) => bytemuck::cast_slice_mut(words),
             Memory::Pages(pages) => pages.bytes_mut(),
+            Memory::Result(block) => block,
         }
     }
 }
@@ -99,10 +104,22 @@ impl HostBuffer {
             Some(pages) => Memory::Pages(pages),
             None => zeroed_memory(size, class)?,
         };
+        Ok((HostBuffer::over(memory, size), fresh))
+    }
+
+    fn over(memory: Memory, size: usize) -> HostBuffer {
         let used = USED.fetch_add(size as u64, Ordering::Relaxed) + size as u64;
         PEAK.fetch_max(used, Ordering::Relaxed);
         BUFFERS.fetch_add(1, Ordering::Relaxed);
-        Ok((HostBuffer { memory, size, forms: OnceLock::new() }, fresh))
+        HostBuffer { memory, size, forms: OnceLock::new() }
+    }
+
+    /// The first `size` bytes of a block that the device has written.
+    pub(super) fn of_result(block: ResultBlock, size: usize) -> Result<HostBuffer> {
+        if block.len() < size {
+            return Err(Error::Internal(format!("a result of {size} bytes in a block of {}", block.len())));
+        }
+        Ok(HostBuffer::over(Memory::Result(block), size))
     }
 
     /// The bytes.
@@ -176,7 +193,7 @@ const MOST_KEPT: usize = 256 << 20;
 
 /// Size that serves a request: large ones in steps of an eighth of their power of two, so that kept blocks fit. A kept block
 /// of up to twice the size serves it too.
-fn class_of(size: usize) -> usize {
+pub(super) fn class_of(size: usize) -> usize {
     if size < LEAST_KEPT {
         return size;
     }

@@ -4,6 +4,7 @@ mod device;
 mod forms;
 mod host;
 mod pool;
+mod results;
 mod staging;
 #[cfg(test)]
 mod tests;
@@ -181,9 +182,7 @@ impl Tensor {
     /// The tensor on the host once a copy that [`Tensor::begin_download`] began is done.
     pub fn downloaded(&self, download: Option<Download>) -> Result<Tensor> {
         let Some(download) = download else { return Ok(self.clone()) };
-        let mut buffer = HostBuffer::for_overwrite(download.size())?;
-        download.finish(buffer.bytes_mut())?;
-        Ok(Tensor::from_host(buffer, &self.meta))
+        Ok(Tensor::from_host(download.into_buffer()?, &self.meta))
     }
 
     /// Begins a copy to the host, into pinned memory when given; `None` when the tensor is there already.
@@ -191,7 +190,12 @@ impl Tensor {
         match &self.data {
             Data::Host(_) => Ok(None),
             Data::Device(buffer) => {
-                buffer.core().begin_download(buffer.clone(), 0, self.byte_size(), into).map(Some)
+                let (core, size) = (buffer.core(), self.byte_size());
+                match into {
+                    None => core.begin_result(buffer.clone(), 0, size),
+                    into => core.begin_download(buffer.clone(), 0, size, into),
+                }
+                .map(Some)
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Memory, staging and tensors against the emulator.
 
 mod matrix;
+mod results;
 
 use super::pool::Pool;
 use super::staging::{CHUNK, Staging};

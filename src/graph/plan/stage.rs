@@ -5,6 +5,7 @@ use super::{Operand, Planner, Source};
 use crate::ops::{Call, Meta, Raw};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a step does.
@@ -93,6 +94,8 @@ pub struct Stage {
     pub end: End,
     /// Slots that this stage and those before it fill.
     pub slots: usize,
+    /// Whether the kernels of its steps were loaded.
+    pub loaded: AtomicBool,
     /// What goes on from here, unless the stage is the last.
     planner: Option<Planner>,
     next: Stages<Vec<u8>>,
@@ -112,7 +115,8 @@ impl Stage {
         let mut left: Vec<usize> = held.iter().copied().filter(|&slot| !needed[slot]).collect();
         left.sort_unstable();
         left.dedup();
-        Stage { steps, left, dead, end, slots, planner, next: Stages::default() }
+        let loaded = AtomicBool::new(false);
+        Stage { steps, left, dead, end, slots, loaded, planner, next: Stages::default() }
     }
 
     /// The stage that goes on from what a run tells.

@@ -48,6 +48,13 @@ impl Replay {
         Ok(Some(Replay { recording, inputs, outputs, _constants: constants }))
     }
 
+    /// Loads the kernels of a stage that has not run on that lane beside each other. `values` are what it starts from.
+    pub fn load(gpu: &Gpu, lane: &Lane, stage: &Stage, values: &Values) -> Result<()> {
+        lane.launcher.load_ahead(|launcher| {
+            run_steps(gpu, launcher, stage, &mut values.clone(), &mut Constants::default())
+        })
+    }
+
     /// Runs the stage. Results lie where the next run of it writes again.
     pub fn run(&self, launcher: &Launcher, stage: &Stage, values: &mut Values) -> Result<()> {
         self.inputs.iter().try_for_each(|(slot, target)| values.copy_to(*slot, target))?;

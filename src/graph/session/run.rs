@@ -13,6 +13,7 @@ use crate::{Error, Result};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// What a run is to give.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +46,7 @@ impl Constants {
 }
 
 /// The values of a run by their slots.
+#[derive(Clone)]
 pub struct Values(Vec<Held>);
 
 impl Values {
@@ -236,6 +238,10 @@ impl Run<'_> {
             _ => None,
         };
         let fresh = lane.known(stage).is_none();
+        if !stage.loaded.swap(true, Ordering::AcqRel) && Replay::suits(stage) {
+            // What fails here fails in the run itself, which can tell why.
+            let _ = Replay::load(gpu, &lane, stage, &self.values);
+        }
         let lane = self.lane.insert(lane);
         if let Some(outcome) = outcome {
             return outcome;

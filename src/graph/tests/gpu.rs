@@ -24,11 +24,15 @@ struct Bench {
 
 impl Bench {
     fn new(memory_limit: u64) -> Bench {
+        Bench::of(network(), memory_limit)
+    }
+
+    fn of(network: Net, memory_limit: u64) -> Bench {
         let driver = FakeDriver::install(Config::default());
         let launcher = Arc::new(Launcher::new(DeviceCore::open(0).unwrap()));
         let device = launcher.core().clone();
         let options = Options { memory_limit, ..Options::default() };
-        Bench { session: Session::new(network().graph, Some(launcher), options).unwrap(), device, driver }
+        Bench { session: Session::new(network.graph, Some(launcher), options).unwrap(), device, driver }
     }
 
     /// Nothing is fetched, for kernels write nothing.
@@ -63,6 +67,40 @@ fn a_plan_is_recorded_at_its_second_run_and_launched_as_a_whole_from_then_on() {
     bench.run(3).unwrap();
     bench.run(2).unwrap();
     assert_eq!(bench.counts()[..2], [2, 6]);
+}
+
+#[test]
+fn kernels_are_loaded_before_the_first_is_launched() {
+    let network = Net::new()
+        .input("x", DType::F32, &[1, 32, 28, -1])
+        .constant("w", floats(&[64, 32, 3, 3], &[0.5; 18_432]))
+        .constant("v", floats(&[26, 8], &[0.5; 208]))
+        .node("Conv", &["x", "w"], &["c"])
+        .node("Softmax", &["c"], &["s"])
+        .node_with("Flatten", &["s"], &["f"], &[("axis", Attribute::Int(3))])
+        .node("MatMul", &["f", "v"], &["y"])
+        .outputs(&["y"]);
+    let bench = Bench::of(network, 0);
+    let run = || {
+        let feeds = vec![floats(&[1, 32, 28, 28], &[1.0; 32 * 28 * 28])];
+        bench.session.run_for(feeds, Request { outputs: &[], keep: false }, &|| Ok(()))
+    };
+    bench.driver.fail("cuLaunchKernel", 1, 1);
+    assert!(run().is_err());
+    let modules = bench.driver.calls("cuModuleLoadDataEx");
+    assert!(modules > 2 && bench.driver.launches().is_empty(), "{modules}");
+    // What was gone through left no form of the weights behind: the run makes them.
+    run().unwrap();
+    assert_eq!(bench.driver.calls("cuModuleLoadDataEx"), modules);
+    let blocks = || {
+        let launches = bench.driver.launches();
+        let splits = launches.iter().filter(|launch| launch.kernel == "conv_f32_planes");
+        splits.map(|launch| launch.blocks.0).collect::<Vec<_>>()
+    };
+    let both = blocks();
+    run().unwrap();
+    // Those of the weights are kept now.
+    assert!(both.len() == 1 && blocks().last() < both.last(), "{both:?} {:?}", blocks());
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn bodies(suffix: &str) -> Result<&'static Bodies> {
         return Ok(bodies);
     }
     let module = MODULES.iter().find(|module| module.family == family);
-    let text = module.ok_or_else(|| Error::Internal(format!("no module '{family}'")))?.ptx()?;
+    let text = module.ok_or_else(|| Error::Internal(format!("no module '{family}'")))?.functions()?;
     let by_name = text.split("\n.func ").skip(1).filter_map(body).collect();
     Ok(known.get_or_init(|| Bodies { text, by_name }))
 }

@@ -5,7 +5,7 @@ use super::memory::held;
 use super::{Access, Plan, Step, THREADS};
 use crate::Error;
 use crate::Result;
-use crate::kernels::extract::extract;
+use crate::kernels::extract::Index;
 use crate::kernels::{Generated, Parameter};
 use std::fmt::Write;
 
@@ -27,8 +27,9 @@ pub fn generate(plan: &Plan) -> Result<Generated> {
     let (entry, parameters) = writer.entry();
     let level = if plan.paired { ".target sm_80" } else { ".target sm_75" };
     let text = format!("{}\n{entry}", module_text(writer.suffix)?.replacen(".target sm_75", level, 1));
-    let ptx =
-        extract(&text, ENTRY).ok_or_else(|| Error::Internal("an expression's kernel was lost".into()))?;
+    let ptx = Index::new(&text)
+        .extract(ENTRY)
+        .ok_or_else(|| Error::Internal("an expression's kernel was lost".into()))?;
     Ok(Generated { ptx, entry: ENTRY.into(), parameters })
 }
 

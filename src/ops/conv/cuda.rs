@@ -307,7 +307,7 @@ impl<'a> Ways<'a> {
         let setting = setting(call, launcher, [x, at.y])?;
         let plan = split_plan(problem, &setting, call.precision).filter(|_| setting.card.level == 90);
         let split = plan.map(|plan| {
-            let forms = plan.forms(&views);
+            let forms = plan.forms(launcher, &views);
             let time = plan.time(&forms);
             (plan, forms, time)
         });
@@ -341,7 +341,7 @@ fn pack(
     let Some((elements, blocks)) = plan.packed else { return Ok(None) };
     let sizes = [size, problem.groups, problem.group_in, problem.group_out, problem.taps(), elements];
     let key: FormKey = ("conv weights packed", sizes.map(|size| size as u64));
-    let form = w.form(key, x);
+    let form = launcher.form(w, key, x);
     if let Form::Kept(packed) = form {
         return Ok(Some(packed));
     }
@@ -349,7 +349,7 @@ fn pack(
     let arguments = [Arg::Ptr(w.ptr), Arg::Ptr(packed.ptr()), Arg::Block(&plan.words)];
     launcher.launch(kernel, grid_x(blocks, 256, 0)?, &arguments)?;
     if matches!(form, Form::Wanted) {
-        w.keep_form(key, packed.clone(), packed.size() as u64);
+        launcher.keep_form(w, key, packed.clone(), packed.size() as u64);
     }
     Ok(Some(packed))
 }

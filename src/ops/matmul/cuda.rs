@@ -320,7 +320,7 @@ pub fn expected(job: &Job) -> Result<Option<f64>> {
         return Ok(None);
     }
     let ways = ways(&job.product, Asked { setting: job.setting()?, precision: job.precision });
-    let split = ways.split.as_ref().map(|plan| plan.time(&plan.forms(&job.views)));
+    let split = ways.split.as_ref().map(|plan| plan.time(&plan.forms(job.launcher, &job.views)));
     Ok(ways.time(split))
 }
 
@@ -335,7 +335,7 @@ pub fn run_wide(spec: &OpSpec, job: &Job) -> Result<()> {
     }
     let asked = Asked { setting, precision: job.precision };
     let ways = ways(product, asked);
-    let forms = ways.split.as_ref().map(|plan| plan.forms(&job.views));
+    let forms = ways.split.as_ref().map(|plan| plan.forms(job.launcher, &job.views));
     let expected = ways.split.as_ref().zip(forms.as_ref()).map(|(plan, forms)| plan.time(forms));
     let apart =
         activation.op().filter(|_| size_of(&product.dims) >= APART && job.types == (DType::F32, DType::F32));

@@ -32,11 +32,11 @@ pub fn run(
     parameters: [Arg; 2],
 ) -> Result<bool> {
     let sides = [&plan.x, &plan.w];
-    let forms = planes::forms(sides, views);
+    let forms = planes::forms(launcher, sides, views);
     let Some(sides) = planes::prepare(launcher, sides, [at.x, at.w], &forms)? else { return Ok(false) };
     let Some(maps) = maps(plan, launcher, &sides)? else { return Ok(false) };
     let copied = copy(plan, launcher, setting, &sides, at)?;
-    planes::keep(&sides, views);
+    planes::keep(launcher, &sides, views);
     let words = plan.words(setting);
     let mut arguments = maps.each_ref().map(|map| Arg::Block(map.words())).to_vec();
     arguments.extend([at.bias, at.y].map(Arg::Ptr));

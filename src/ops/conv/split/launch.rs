@@ -42,7 +42,7 @@ pub fn run(
     let Some(maps) = maps(plan, launcher, x.planes, w.planes)? else { return Ok(false) };
     let blocks = sides.each_ref().map(|side| if side.made { side.side.blocks } else { 0 });
     let made = split(plan, launcher, [x, w], at, blocks)?;
-    planes::keep(&sides, views);
+    planes::keep(launcher, &sides, views);
     let through = Through { x, w, residual: None, y: None };
     multiply(plan, launcher, setting, (at, through), &maps, parameters, made)?;
     Ok(true)

@@ -12,6 +12,7 @@ use super::super::tile::BANDWIDTH;
 use super::super::{Precision, planes};
 use super::{Extra, Problem, Setting};
 use crate::driver::{DevicePtr, Halves, ImageAxis, Images};
+use crate::kernels::Launcher;
 use crate::tensor::{DeviceView, Form, FormKey};
 
 /// One of the kernels of kernels/conv_split.cu. The times are those of an H200.
@@ -329,8 +330,8 @@ fn plan_of(
 
 impl Plan {
     /// What is known of the operands' planes, and note of this use.
-    pub fn forms(&self, views: &[DeviceView; 2]) -> [Form<Planes>; 2] {
-        planes::forms([&self.x, &self.w], views)
+    pub fn forms(&self, launcher: &Launcher, views: &[DeviceView; 2]) -> [Form<Planes>; 2] {
+        planes::forms(launcher, [&self.x, &self.w], views)
     }
 
     /// Microseconds expected.

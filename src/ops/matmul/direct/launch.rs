@@ -28,7 +28,7 @@ pub fn run(plan: &Plan, job: &Job, factors: [Arg; 4]) -> Result<()> {
     let grid = grid_x(plan.blocks as u64, plan.tile.threads, plan.shared())?;
     launcher.launch(&plan.kernel, if waits { grid.early() } else { grid }, &arguments)?;
     if operand == view.ptr {
-        view.note_read();
+        launcher.note_read(view);
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ pub fn run(
         maps => maps.flatten(),
     };
     let split = split(launcher, plan, &sides)?;
-    planes::keep(&sides, views);
+    planes::keep(launcher, &sides, views);
     let [a, b] = &sides;
     let words = plan.words(product, activation, [a.at.epoch, b.at.epoch]);
     let exponents = [a.at.scales, b.at.scales, a.at.range, b.at.range];

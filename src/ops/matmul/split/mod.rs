@@ -11,6 +11,7 @@ use super::super::tile::Card;
 use super::super::{Precision, planes};
 use super::cuda::Setting;
 use super::{BatchAxis, Product};
+use crate::kernels::Launcher;
 use crate::tensor::{DeviceView, Form, FormKey};
 
 /// Sums shorter than this stay float32 chains.
@@ -211,8 +212,8 @@ pub fn plan(product: &Product, setting: Setting, precision: Precision) -> Option
 
 impl Plan {
     /// What is known of the operands' planes, and note of this use.
-    pub fn forms(&self, views: &[DeviceView; 2]) -> [Form<Planes>; 2] {
-        planes::forms([&self.a, &self.b], views)
+    pub fn forms(&self, launcher: &Launcher, views: &[DeviceView; 2]) -> [Form<Planes>; 2] {
+        planes::forms(launcher, [&self.a, &self.b], views)
     }
 
     /// Microseconds expected.
