@@ -91,7 +91,9 @@ fn on_gpu(
     let _submitting = gpu.submitting();
     let core = launcher.core();
     let run = || {
-        let whole = call.fits(core)?;
+        // Asking the driver for its free memory takes longer than a small call.
+        let staged = rows.iter().any(|row| matches!(row, Source::Staged { .. }));
+        let whole = !staged || call.fits(core)?;
         let rows = rows.into_iter().map(|row| given(row, core, whole)).collect::<Result<Vec<_>>>()?;
         let start = start.map(|start| given(start, core, true)).transpose()?;
         let (result, report) = call.run_cuda(&launcher, rows, start, watch)?;
