@@ -12,13 +12,14 @@ test('what other libraries give', options, async () => {
 });
 
 test('rules on columns against the oracle', options, async () => {
-  const sizes = [1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 31, 32, 33, 48, 63, 64, 65, 96, 100, 101, 127, 128, 129, 255, 256, 257, 1000, 1701, 2500];
+  // Each size that a network holds compiles some fifty kernels.
+  const sizes = [1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 32, 33, 64, 65, 100, 101, 127, 128, 255, 256, 257, 1000, 1701, 2500];
   assert.deepEqual(await columns(device, sizes), []);
 });
 
 test('rules on rows, pre-aggregations and reports as on the CPU', options, async () => {
   assert.deepEqual(await wholes(device, [1, 2, 3, 4, 5, 9, 16, 17, 31, 33, 64, 65, 130, 256, 257]), []);
-  for (const d of [0, 1, 4097, 100_003]) assert.deepEqual(await wholes(device, [7, 20], d), []);
+  for (const d of [0, 1, 4097, 20_003]) assert.deepEqual(await wholes(device, [7, 20], d), []);
 });
 
 test('rows and results in every place', options, async () => {

@@ -16,8 +16,8 @@ const files = (keep) =>
     .map((name) => join('__test__', name));
 
 /** Files with nothing that depends on the device, and files that only a GPU can run. */
-const HOST_ONLY = /^(05|1[56]|5|6|7)/;
-const GPU_ONLY = /^(11|35)/;
+const HOST_ONLY = /^(05|1[56]|5[0-3]|6|7)/;
+const GPU_ONLY = /^(11|35|54)/;
 
 /** @param {string[]} list @param {Record<string, string>} env */
 const nodeTests = (list, env) =>

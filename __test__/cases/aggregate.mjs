@@ -71,9 +71,9 @@ export async function columns(device, sizes, d = 35) {
 const hostile = [
   (row) => row,
   (row) => row.map((value) => -50 * value),
-  (row) => row.with(2, NaN),
+  (row) => row.map((value, i) => (i === 2 ? NaN : value)),
   (row) => row.map((value) => 1e30 * value),
-  (row) => row.with(0, Infinity),
+  (row) => row.map((value, i) => (i === 0 ? Infinity : value)),
   (row) => row.map(() => 0),
 ];
 

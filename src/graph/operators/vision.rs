@@ -207,6 +207,12 @@ fn deform_conv(site: &mut Site) -> Rule {
     if offsets.dims() != wanted(image.len()) {
         return Err(unfit("offsets", &offsets).into());
     }
+    if let Some(other) =
+        [Some(&offsets), mask.as_ref()].into_iter().flatten().find(|it| it.dtype() != x.dtype())
+    {
+        let text = format!("offsets and masks must be {} as the image is, got {}", x.dtype(), other.dtype());
+        return Err(Error::UnsupportedDtype(text).into());
+    }
     let mut operands = vec![x.clone(), offsets];
     if let Some(mask) = mask {
         if mask.dims() != wanted(1) {

@@ -49,3 +49,24 @@ fn transforms_of_any_length() {
     let (x, length) = (floats(&[1, 4, 1], &[1.0; 4]), longs(&[], &[i64::MAX]));
     assert!(matches!(refused("DFT", &[x, length], &[], 1).code(), "MEMORY_LIMIT" | "SHAPE_MISMATCH"));
 }
+
+#[test]
+fn operands_of_deformable_convolutions_of_other_types() {
+    let (x, w) = (floats(&[1, 1, 3, 3], &[1.0; 9]), floats(&[1, 1, 2, 2], &[1.0; 4]));
+    let (wide, single) = ([1, 8, 2, 2], [1, 4, 2, 2]);
+    let pairs = [
+        (
+            Tensor::from_slice(DType::F64, wide, &[0.0; 32]),
+            Tensor::from_slice(DType::F32, single, &[1f32; 16]),
+        ),
+        (
+            Tensor::from_slice(DType::F32, wide, &[0f32; 32]),
+            Tensor::from_slice(DType::U8, single, &[1u8; 16]),
+        ),
+    ];
+    for (offsets, mask) in pairs {
+        let operands = [x.clone(), w.clone(), offsets.unwrap(), floats(&[1], &[0.0]), mask.unwrap()];
+        let kernel = [("kernel_shape", Attribute::Ints(vec![2, 2]))];
+        assert_eq!(refused("DeformConv", &operands, &kernel, 1).code(), "UNSUPPORTED_DTYPE");
+    }
+}
