@@ -5,9 +5,8 @@ use super::rates::Rates;
 use super::registry::{self, Parameter};
 use super::rehearsal::{Missing, Text};
 use crate::driver::{DeviceMemory, DevicePtr, Function, Graph, Grid, Module, PackedArguments};
-use crate::tensor::{DeviceBuffer, DeviceCore, DeviceView, Form, FormKey};
+use crate::tensor::{DeviceBuffer, DeviceCore};
 use crate::{Error, Result};
-use rayon::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -103,7 +102,7 @@ pub struct Generated {
 }
 
 #[derive(Clone)]
-struct Loaded {
+pub(super) struct Loaded {
     function: Function,
     parameters: Arc<[Parameter]>,
     shared: u32,
@@ -111,19 +110,19 @@ struct Loaded {
 
 /// Kernels of a context that were loaded, and what was measured of its device.
 #[derive(Default)]
-struct Known {
-    functions: Mutex<HashMap<String, Loaded>>,
+pub(super) struct Known {
+    pub functions: Mutex<HashMap<String, Loaded>>,
     rates: OnceLock<Rates>,
 }
 
 /// Launches kernels on one stream.
 pub struct Launcher {
     core: Arc<DeviceCore>,
-    known: Arc<Known>,
+    pub(super) known: Arc<Known>,
     raised: Mutex<Option<Raised>>,
     tickets: Mutex<Option<DeviceMemory>>,
     /// Where nothing is launched: the kernels that would have been and are not loaded.
-    missing: Option<Mutex<Vec<Missing>>>,
+    pub(super) missing: Option<Mutex<Vec<Missing>>>,
 }
 
 /// Launches and copies that were recorded, to be launched as a whole on the stream of their launcher.
@@ -159,75 +158,6 @@ impl Launcher {
     /// Enqueues what was recorded here.
     pub fn replay(&self, recording: &Recording) -> Result<()> {
         recording.graph.launch(self.core.stream())
-    }
-
-    /// Goes through what `submit` launches without launching it, then loads the kernels that are not loaded yet beside each
-    /// other. Memory that `submit` takes is taken, and holds nothing.
-    pub fn load_ahead(&self, submit: impl FnOnce(&Launcher) -> Result<()>) -> Result<()> {
-        // Measured by launches.
-        self.rates()?;
-        let missing = Some(Mutex::default());
-        let rehearsal = Launcher { known: self.known.clone(), missing, ..Launcher::new(self.core.clone()) };
-        submit(&rehearsal)?;
-        let missing = rehearsal.missing.unwrap_or_default().into_inner().map_err(poisoned)?;
-        let load = |Missing { key, text }: Missing| {
-            self.lookup(&key, || match text {
-                Text::Embedded => self.load(&key),
-                Text::Generated(generated) => self.load_generated(&key, &generated),
-            })
-            .map(drop)
-        };
-        match missing.len() {
-            0 | 1 => missing.into_iter().try_for_each(load),
-            _ => crate::cpu::install(|| missing.into_par_iter().try_for_each(load)),
-        }
-    }
-
-    /// Notes a kernel that is not loaded, instead of a launch.
-    fn note(
-        &self,
-        missing: &Mutex<Vec<Missing>>,
-        key: &str,
-        text: impl FnOnce() -> Result<Text>,
-    ) -> Result<()> {
-        if self.known.functions.lock().map_err(poisoned)?.contains_key(key) {
-            return Ok(());
-        }
-        let mut missing = missing.lock().map_err(poisoned)?;
-        if !missing.iter().any(|other| other.key == key) {
-            missing.push(Missing { key: key.to_string(), text: text()? });
-        }
-        Ok(())
-    }
-
-    /// A tensor's form for a call in which `partner` comes along, and note of this use.
-    pub fn form<T: Send + Sync + 'static>(
-        &self,
-        view: &DeviceView,
-        key: FormKey,
-        partner: &DeviceView,
-    ) -> Form<T> {
-        if self.missing.is_some() { view.peek_form(key, partner) } else { view.form(key, partner) }
-    }
-
-    /// Keeps a form of so many bytes that was wanted, once the launch that makes it is enqueued.
-    pub fn keep_form<T: Send + Sync + 'static>(
-        &self,
-        view: &DeviceView,
-        key: FormKey,
-        form: Arc<T>,
-        bytes: u64,
-    ) {
-        if self.missing.is_none() {
-            view.keep_form(key, form, bytes);
-        }
-    }
-
-    /// Notes that a launch which reads a tensor's memory was enqueued.
-    pub fn note_read(&self, view: &DeviceView) {
-        if self.missing.is_none() {
-            view.note_read();
-        }
     }
 
     /// The device's context, stream and memory.
@@ -321,7 +251,7 @@ impl Launcher {
 
     /// The loaded kernel. The lock is not held while the driver compiles: two threads may compile the same text, and
     /// the first result stays.
-    fn lookup(&self, key: &str, load: impl FnOnce() -> Result<Loaded>) -> Result<Loaded> {
+    pub(super) fn lookup(&self, key: &str, load: impl FnOnce() -> Result<Loaded>) -> Result<Loaded> {
         if let Some(loaded) = self.known.functions.lock().map_err(poisoned)?.get(key) {
             return Ok(loaded.clone());
         }
@@ -331,14 +261,14 @@ impl Launcher {
     }
 
     /// A module of its own for each kernel: the driver compiles what is launched and nothing else.
-    fn load(&self, kernel: &str) -> Result<Loaded> {
+    pub(super) fn load(&self, kernel: &str) -> Result<Loaded> {
         let (source, entry) = registry::find(kernel, self.compute_capability())?;
         let text = source.kernel(entry)?;
         let module = Arc::new(Module::from_ptx(self.core.context(), kernel, &text)?);
         Ok(Loaded { function: module.function(entry.name)?, parameters: entry.parameters.into(), shared: 0 })
     }
 
-    fn load_generated(&self, key: &str, generated: &Generated) -> Result<Loaded> {
+    pub(super) fn load_generated(&self, key: &str, generated: &Generated) -> Result<Loaded> {
         let module = Arc::new(Module::from_ptx(self.core.context(), key, &generated.ptx)?);
         let function = module.function(&generated.entry)?;
         Ok(Loaded { function, parameters: generated.parameters.as_slice().into(), shared: 0 })
@@ -366,6 +296,6 @@ impl Launcher {
     }
 }
 
-fn poisoned<T>(_: T) -> Error {
+pub(super) fn poisoned<T>(_: T) -> Error {
     Error::Internal("a lock was poisoned by an earlier panic".into())
 }
