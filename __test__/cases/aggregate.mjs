@@ -87,7 +87,7 @@ const preOptions = { bucketSize: 2, seed: 7, clip: 3 };
  */
 export async function wholes(device, sizes, d = 37) {
   const checks = sizes.flatMap((n) => [Float32Array, Float64Array].flatMap((type) => ['clean', 'hostile'].flatMap((kind) => {
-    const rows = randomRows(n, d, n + 1).map((row, i) => type.from(kind === 'hostile' && i % 5 === 1 ? hostile[(i >> 2) % hostile.length](row) : row));
+    const rows = randomRows(n, d, n + 1).map((row, i) => type.from(kind === 'hostile' && (i + n) % 5 === 1 ? hostile[(i >> 2) % hostile.length](row) : row));
     const f = Math.max(Math.ceil((n - 1) / 5), 0);
     const rules = whole.filter((rule) => most(rule, n) >= f).map((rule) => optionsOf(rule, n, f));
     const prepared = n > 2 * f + 4 ? pres.map((pre) => ({ ...optionsOf('trimmedMean', n, Math.min(f, 1)), pre, ...preOptions })) : [];
