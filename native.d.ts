@@ -4,7 +4,7 @@ export declare class Bridge {
    * Checks a call without taking anything over. Says where it runs: 'cpu', 'cuda:N', or 'median' for the op of that name on a
    * GPU. `strict` wants what that op lacks: a report, progress, or a place for the result.
    */
-  planAggregation(inputs: AggregateInputs, options: object, device: string, strict: boolean, report: boolean): string
+  planAggregation(inputs: AggregateInputs, options: object, device: string, strict: boolean): string
   /** Takes the data of a call over and queues it on that device. The result stays there when `keep`. */
   aggregate(id: number, aggregation: NativeAggregation, inputs: AggregateInputs, options: object, how: AggregateHow): void
   /** A bridge for the calling environment. */

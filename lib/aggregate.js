@@ -40,7 +40,7 @@ async function aggregate(rows, options, ...more) {
   const inputs = inputsOf(values, list, dims, start);
   const settings = { ...rest, ...(isTypedArray(rest.weights) ? { weights: Array.from(rest.weights, Number) } : {}) };
   const strict = report === true || out !== undefined || onProgress !== undefined;
-  const route = guard(() => bridge.planAggregation(inputs, settings, device ?? 'auto', strict, report === true));
+  const route = guard(() => bridge.planAggregation(inputs, settings, device ?? 'auto', strict));
   const target = checkOut(out, inputs);
   if (route === 'median') {
     const { even, nan } = rest;

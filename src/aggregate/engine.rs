@@ -3,7 +3,7 @@
 
 pub use crate::kernels::columns::Centre;
 use crate::kernels::columns::{Even, NanPolicy};
-use crate::{Error, Result, Tensor, mismatch};
+use crate::{Error, Result, Tensor, invalid, mismatch};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -33,6 +33,16 @@ impl Square {
         self.values[i * self.n + j]
     }
 
+    /// As distances: +Inf where a row is `bad`, 0 on the diagonal.
+    pub fn hide(&mut self, bad: &[bool]) {
+        for i in 0..self.n {
+            for j in (0..self.n).filter(|&j| bad[i] || bad[j]) {
+                self.values[i * self.n + j] = f64::INFINITY;
+            }
+            self.values[i * self.n + i] = 0.0;
+        }
+    }
+
     /// The numbers between one row and all.
     pub fn row(&self, i: usize) -> &[f64] {
         &self.values[i * self.n..(i + 1) * self.n]
@@ -50,6 +60,16 @@ pub fn check_paired(n: usize) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// An error for a starting point that is not finite.
+pub fn check_start(state: &RowState) -> Result<()> {
+    match state.first {
+        None => Ok(()),
+        Some(coordinate) => {
+            invalid!("aggregate: 'start' holds NaN or an infinity: coordinate {coordinate}")
+        }
+    }
 }
 
 /// A sum of weighted rows over a divisor; rows that are not named have no part in it, whatever they hold.

@@ -193,6 +193,13 @@ impl Launcher {
         self.core.allocate(bytes)
     }
 
+    /// Device memory that holds those bytes; as scratch otherwise.
+    pub fn scratch_of(&self, bytes: &[u8]) -> Result<DeviceBuffer> {
+        let buffer = self.scratch(bytes.len())?;
+        self.core.upload(buffer.ptr(), bytes)?;
+        Ok(buffer)
+    }
+
     /// 64 bytes of words that kernels only raise, each value tagged in its upper half with the epoch that comes along:
     /// whatever carries another one counts as 0.
     pub fn raised_words(&self) -> Result<(DevicePtr, u32)> {

@@ -177,13 +177,11 @@ pub struct AggregateInputs<'a> {
 }
 
 impl AggregateInputs<'_> {
-    fn call(&self, options: &Object, report: bool) -> CoreResult<Aggregation> {
+    fn call(&self, options: &Object) -> CoreResult<Aggregation> {
         let raw = options_of(options).map_err(|error| Error::InvalidArgument(error.reason.to_string()))?;
         let rows = self.rows.iter().map(InputArg::meta).collect::<CoreResult<Vec<_>>>()?;
         let start = self.start.as_ref().map(InputArg::meta).transpose()?;
-        let mut call = Aggregation::new(&rows, self.list, start.as_ref(), &raw)?;
-        call.reported = report;
-        Ok(call)
+        Aggregation::new(&rows, self.list, start.as_ref(), &raw)
     }
 }
 
@@ -198,9 +196,8 @@ impl Bridge {
         options: Object,
         device: String,
         strict: bool,
-        report: bool,
     ) -> Result<String> {
-        let call = inputs.call(&options, report)?;
+        let call = inputs.call(&options)?;
         let all: Vec<Option<InputArg>> = inputs.rows.into_iter().chain(inputs.start).map(Some).collect();
         let chosen = choose(&device, held_by(&all)?)?.device;
         if chosen == DeviceName::Cpu {
@@ -222,7 +219,8 @@ impl Bridge {
         options: Object,
         how: AggregateHow,
     ) -> Result<()> {
-        let call = inputs.call(&options, how.report)?;
+        let mut call = inputs.call(&options)?;
+        call.reported = how.report;
         let device = choose(&how.device, None)?.device;
         let source = |input: &InputArg| input.source(&input.meta()?, device, how.transfer, self.gate());
         let rows = inputs.rows.iter().map(source).collect::<CoreResult<Vec<_>>>()?;

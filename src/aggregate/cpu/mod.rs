@@ -4,13 +4,13 @@ mod columns;
 pub(super) mod pairs;
 mod sums;
 
-use super::engine::{ColumnRule, Combination, Engine, RowState, Square, Watch, check_paired};
+use super::engine::{ColumnRule, Combination, Engine, RowState, Square, Watch, check_paired, check_start};
 use crate::cpu::{Float, install};
 use crate::kernels::columns::{Even, NanPolicy};
 use crate::ops::Meta;
 use crate::ops::median::cpu::finite;
 use crate::tensor::HostBuffer;
-use crate::{Result, Tensor, invalid};
+use crate::{Result, Tensor};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -78,13 +78,8 @@ impl<T: Float> Engine for Cpu<'_, T> {
         check_paired(self.rows.len())?;
         let rows = self.slices();
         let pairs = |scale| pairs::all(&rows, None, scale, bad, &self.watch);
-        let mut square = pairs::rescaled(pairs, bad, self.result.size(), || largest(&rows, bad))?;
-        for i in 0..square.n {
-            for j in (0..square.n).filter(|&j| bad[i] || bad[j]) {
-                square.values[i * square.n + j] = f64::INFINITY;
-            }
-            square.values[i * square.n + i] = 0.0;
-        }
+        let mut square = pairs::rescaled(pairs, bad, self.result.size(), || Ok(largest(&rows, bad)))?;
+        square.hide(bad);
         Ok(square)
     }
 
@@ -113,15 +108,13 @@ impl<T: Float> Engine for Cpu<'_, T> {
         };
         let zero = nothing(if self.start.is_none() { self.result.size() } else { 0 });
         let start = self.start.unwrap_or(&zero);
-        if let Some(coordinate) = scan_row(start).first {
-            return invalid!("aggregate: 'start' holds NaN or an infinity: coordinate {coordinate}");
-        }
+        check_start(&scan_row(start))?;
         let mut rows = self.slices();
         rows.push(start);
         let mut bad = bad.to_vec();
         bad.push(false);
         let pairs = |scale| pairs::all(&rows, Some(&centre), scale, &bad, &self.watch);
-        pairs::rescaled(pairs, &bad, self.result.size(), || largest(&rows, &bad))
+        pairs::rescaled(pairs, &bad, self.result.size(), || Ok(largest(&rows, &bad)))
     }
 
     fn columns(&self, rows: &[usize], rule: &ColumnRule, nan: NanPolicy) -> Result<Tensor> {

@@ -148,7 +148,7 @@ pub fn rescaled(
     pairs: impl Fn(f64) -> Result<Square>,
     bad: &[bool],
     d: usize,
-    largest: impl FnOnce() -> f64,
+    largest: impl FnOnce() -> Result<f64>,
 ) -> Result<Square> {
     let square = pairs(1.0)?;
     let n = square.n as f64;
@@ -161,7 +161,7 @@ pub fn rescaled(
     if most <= f64::MAX / (8.0 * n * n) && most >= 1e-250 {
         return Ok(square);
     }
-    let largest = largest();
+    let largest = largest()?;
     if largest == 0.0 {
         return Ok(square);
     }
@@ -197,10 +197,15 @@ fn squares<T: Float>(row: &[T], from: Option<&[T]>, scale: f64) -> f64 {
     sum
 }
 
+/// Whether a sum of squares has neither overflowed nor all but vanished.
+pub fn usual(sum: f64) -> bool {
+    sum.is_finite() && sum >= 1e-250
+}
+
 /// The length of a row, or its distance from another: squares are scaled where they overflow or vanish.
 pub fn length<T: Float>(row: &[T], from: Option<&[T]>) -> f64 {
     let sum = squares(row, from, 1.0);
-    if sum.is_finite() && sum >= 1e-250 {
+    if usual(sum) {
         return sum.sqrt();
     }
     let both = row.iter().chain(from.unwrap_or(&[]));

@@ -56,6 +56,16 @@ impl<'a> Cuda<'a> {
     }
 }
 
+impl Cuda<'_> {
+    /// A vector of zeros.
+    pub fn zeros(&self) -> Result<Tensor> {
+        let zeros = self.vector()?;
+        let core = self.launcher.core();
+        core.stream().fill(zeros.device_view(core)?.ptr, 0, zeros.byte_size())?;
+        Ok(zeros)
+    }
+}
+
 impl Engine for Cuda<'_> {
     fn scan(&self) -> Result<Vec<RowState>> {
         scan::run(self)

@@ -3,12 +3,12 @@
 use super::rows::Chunk;
 use super::scan::{self, Seen};
 use super::{Cuda, columns, tables};
-use crate::aggregate::cpu::pairs::{fitting_scale, rescaled};
-use crate::aggregate::engine::{ColumnRule, Square, check_paired};
+use crate::aggregate::cpu::pairs::{fitting_scale, rescaled, usual};
+use crate::aggregate::engine::{ColumnRule, Square, check_paired, check_start};
 use crate::driver::DevicePtr;
 use crate::kernels::columns::{Even, NanPolicy};
 use crate::kernels::{Arg, Launcher, grid_x};
-use crate::{DType, Result, Tensor, invalid};
+use crate::{DType, Result, Tensor};
 
 /// A kernel that walks over pairs of rows, tile by tile of its square.
 #[derive(Clone, Copy)]
@@ -138,12 +138,7 @@ pub fn distances(cuda: &Cuda, bad: &[bool]) -> Result<Square> {
             rescaled(pairs, bad, cuda.result.size(), || largest(cuda, bad))?
         }
     };
-    for i in 0..n {
-        for j in (0..n).filter(|&j| bad[i] || bad[j]) {
-            square.values[i * n + j] = f64::INFINITY;
-        }
-        square.values[i * n + i] = 0.0;
-    }
+    square.hide(bad);
     Ok(square)
 }
 
@@ -156,13 +151,11 @@ fn holds(square: &Square, bad: &[bool]) -> bool {
     })
 }
 
-/// The largest magnitude in rows that are not `bad`, of infinity where it is not known.
-fn largest(cuda: &Cuda, bad: &[bool]) -> f64 {
-    let most = |seen: Vec<Seen>| {
-        let good = seen.iter().zip(bad).filter(|pair| !pair.1);
-        good.fold(0.0f64, |most, (seen, _)| most.max(seen.largest))
-    };
-    scan::look(cuda, &cuda.rows).map_or(0.0, most)
+/// The largest magnitude in rows that are not `bad`.
+fn largest(cuda: &Cuda, bad: &[bool]) -> Result<f64> {
+    let seen = scan::look(cuda, &cuda.rows)?;
+    let good = seen.iter().zip(bad).filter(|pair| !pair.1);
+    Ok(good.fold(0.0f64, |most, (seen, _)| most.max(seen.largest)))
 }
 
 /// Distances from a row, or from zero; +Inf for `bad` rows.
@@ -189,11 +182,6 @@ pub fn lengths(cuda: &Cuda, from: Option<usize>, bad: &[bool]) -> Result<Vec<f64
         Ok(self::squares(cuda, &[row], from, &[false], scale)?[0].sqrt() / scale)
     };
     all.iter().map(|&row| length(row)).collect()
-}
-
-/// Whether a sum of squares has neither overflowed nor all but vanished.
-fn usual(sum: f64) -> bool {
-    sum.is_finite() && sum >= 1e-250
 }
 
 /// Sums of the squares of those rows' scaled differences from another.
@@ -224,27 +212,19 @@ fn squares(cuda: &Cuda, rows: &[usize], from: Option<usize>, bad: &[bool], scale
 /// Products of the rows' differences to the median of those that are not `bad`, the starting point last.
 pub fn products(cuda: &Cuda, bad: &[bool]) -> Result<Square> {
     check_paired(bad.len())?;
-    let zeros = || {
-        let zeros = cuda.vector()?;
-        let target = zeros.device_view(cuda.launcher.core())?.ptr;
-        cuda.launcher.core().stream().fill(target, 0, zeros.byte_size())?;
-        Ok::<Tensor, crate::Error>(zeros)
-    };
     let finite: Vec<usize> = (0..bad.len()).filter(|&row| !bad[row]).collect();
     let centre = match finite[..] {
-        [] => zeros()?,
+        [] => cuda.zeros()?,
         _ => columns::run(cuda, &finite, &ColumnRule::Median(Even::Upper), NanPolicy::Last)?,
     };
-    let start = cuda.start.clone().map_or_else(zeros, Ok)?;
+    let start = cuda.start.clone().map_or_else(|| cuda.zeros(), Ok)?;
     let seen = seen_of(cuda, &start)?;
-    if let Some(coordinate) = seen.state.first {
-        return invalid!("aggregate: 'start' holds NaN or an infinity: coordinate {coordinate}");
-    }
+    check_start(&seen.state)?;
     let all: Vec<bool> = bad.iter().copied().chain([false]).collect();
     let side = Side { bad: &all, centre: Some(&centre), last: Some(&start) };
     let tiles = Tiles::double(cuda.result.dtype, true);
     let pairs = |scale| between(cuda, tiles, &side, scale);
-    rescaled(pairs, &all, cuda.result.size(), || largest(cuda, bad).max(seen.largest))
+    rescaled(pairs, &all, cuda.result.size(), || Ok(largest(cuda, bad)?.max(seen.largest)))
 }
 
 /// A look at a vector.

@@ -7,9 +7,8 @@ use crate::aggregate::engine::Watch;
 use crate::driver::{DevicePtr, Event};
 use crate::kernels::Launcher;
 use crate::ops::Meta;
-use crate::tensor::{DeviceBuffer, DeviceCore};
+use crate::tensor::DeviceCore;
 use crate::{Result, Tensor};
-use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -44,34 +43,17 @@ pub struct Rows {
 }
 
 /// Some columns of some rows in device memory.
-pub struct Chunk<'a> {
-    launcher: &'a Launcher,
+pub struct Chunk {
     /// The columns.
     pub columns: Range<usize>,
     /// Addresses of each row's value in the first of them.
     pub pointers: Vec<DevicePtr>,
-    table: OnceCell<DeviceBuffer>,
 }
 
-impl<'a> Chunk<'a> {
-    pub(super) fn new(launcher: &'a Launcher, columns: Range<usize>, pointers: Vec<DevicePtr>) -> Chunk<'a> {
-        Chunk { launcher, columns, pointers, table: OnceCell::new() }
-    }
-
+impl Chunk {
     /// Number of columns.
     pub fn width(&self) -> usize {
         self.columns.len()
-    }
-
-    /// The addresses as n words of 64 bits in device memory.
-    pub fn table(&self) -> Result<DevicePtr> {
-        if let Some(table) = self.table.get() {
-            return Ok(table.ptr());
-        }
-        let words: Vec<u64> = self.pointers.iter().map(|pointer| pointer.0).collect();
-        let buffer = self.launcher.scratch(size_of_val(&words[..]).max(8))?;
-        self.launcher.core().upload(buffer.ptr(), bytemuck::cast_slice(&words))?;
-        Ok(self.table.get_or_init(|| buffer).ptr())
     }
 
     /// Bytes from row to row where that is the same for all of them, as it is in one tensor.
@@ -160,7 +142,7 @@ impl Rows {
         match &self.place {
             Place::Device { pointers: all, .. } => {
                 let pointers = rows.iter().map(|&row| all[row]).collect();
-                work(&Chunk::new(launcher, 0..self.d, pointers))?;
+                work(&Chunk { columns: 0..self.d, pointers })?;
                 let done = Event::new(self.core.context())?;
                 done.record(self.core.stream())?;
                 done.synchronize_soon()?;

@@ -34,8 +34,9 @@ pub fn look(cuda: &Cuda, rows: &Rows) -> Result<Vec<Seen>> {
         let pieces = tables::pieces(launcher, n as u64, chunk.width() as u64);
         let blocks = n as u64 * pieces;
         let out = launcher.scratch(blocks as usize * WORDS * 8)?;
+        let table = tables::addresses(launcher, &chunk.pointers, &vec![false; n])?;
         let arguments = [
-            Arg::Ptr(chunk.table()?),
+            Arg::Ptr(table.ptr()),
             Arg::Ptr(out.ptr()),
             Arg::U64(chunk.width() as u64),
             Arg::U64(chunk.columns.start as u64),

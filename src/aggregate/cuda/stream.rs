@@ -73,7 +73,7 @@ pub fn pass(
         }
         core.follow(&copies.branch)?;
         let count = columns.len();
-        work(&Chunk::new(launcher, columns, pointers))?;
+        work(&Chunk { columns, pointers })?;
         let done = Event::new(core.context())?;
         done.record(core.stream())?;
         under_way[index % 2] = Some((done, count));

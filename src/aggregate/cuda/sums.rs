@@ -48,7 +48,7 @@ fn constant(cuda: &Cuda, out: Tensor, start: Option<(&Tensor, f64)>, divisor: f6
             let pointers = [tensor.device_view(core)?.ptr];
             launch(cuda, &pointers, &[weight], divisor, (target, cuda.result.size()))?;
         }
-        None => core.stream().fill(target, 0, out.byte_size())?,
+        None => return cuda.zeros(),
     }
     Ok(out)
 }
@@ -65,7 +65,7 @@ fn launch(
     }
     let launcher = cuda.launcher;
     let table = tables::addresses(launcher, pointers, &vec![false; pointers.len()])?;
-    let factors = tables::words(launcher, bytemuck::cast_slice(weights))?;
+    let factors = launcher.scratch_of(bytemuck::cast_slice(weights))?;
     let arguments = [
         Arg::Ptr(table.ptr()),
         Arg::Ptr(factors.ptr()),

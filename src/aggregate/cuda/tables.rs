@@ -10,17 +10,11 @@ const BLOCKS: u64 = 8;
 /// Columns that are worth a block of their own.
 const LEAST_COLUMNS: u64 = 4096;
 
-/// A copy of those words in device memory.
-pub fn words(launcher: &Launcher, words: &[u64]) -> Result<DeviceBuffer> {
-    let buffer = launcher.scratch(size_of_val(words).max(8))?;
-    launcher.core().upload(buffer.ptr(), bytemuck::cast_slice(words))?;
-    Ok(buffer)
-}
-
 /// Addresses of rows, null for those that are `bad`.
 pub fn addresses(launcher: &Launcher, pointers: &[DevicePtr], bad: &[bool]) -> Result<DeviceBuffer> {
     let address = |(pointer, &bad): (&DevicePtr, &bool)| if bad { 0 } else { pointer.0 };
-    words(launcher, &pointers.iter().zip(bad).map(address).collect::<Vec<_>>())
+    let words: Vec<u64> = pointers.iter().zip(bad).map(address).collect();
+    launcher.scratch_of(bytemuck::cast_slice(&words))
 }
 
 /// Pieces that the columns are cut into where each piece takes `units` blocks.

@@ -111,7 +111,7 @@ impl Columns<'_> {
         even: Even,
         nan: NanPolicy,
     ) -> Result<()> {
-        let weights = uploaded(launcher, bytemuck::cast_slice(weights))?;
+        let weights = launcher.scratch_of(bytemuck::cast_slice(weights))?;
         self.columns(launcher, "weighted_median", nan, &[Arg::Ptr(weights.ptr()), Arg::U32(even as u32)])
     }
 
@@ -121,15 +121,14 @@ impl Columns<'_> {
             return Ok(());
         }
         let whole = weights.map_or(self.n as f64, |weights| weights.iter().sum());
-        let weights = weights.map(|weights| uploaded(launcher, bytemuck::cast_slice(weights))).transpose()?;
+        let weights =
+            weights.map(|weights| launcher.scratch_of(bytemuck::cast_slice(weights))).transpose()?;
         let form = if nan == NanPolicy::Omit { "omit" } else { "all" };
-        let (table, mut arguments) = self.arguments(launcher)?;
+        let (_table, mut arguments) = self.arguments(launcher)?;
         let weights_at = weights.as_ref().map_or(DevicePtr::NULL, DeviceBuffer::ptr);
         arguments.extend([nan_word(nan), Arg::Ptr(weights_at), Arg::F64(whole)]);
         let kernel = format!("column_mean_{}_{form}", self.dtype.suffix());
-        launcher.launch(&kernel, linear(self.d, 256, 1)?, &arguments)?;
-        drop(table);
-        Ok(())
+        launcher.launch(&kernel, linear(self.d, 256, 1)?, &arguments)
     }
 
     /// A kernel of columns.cu with what it takes beside the rows.
@@ -154,7 +153,7 @@ impl Columns<'_> {
             At::Strided(first, stride) => (first, stride, None),
             At::Listed(rows) => {
                 let words: Vec<u64> = rows.iter().map(|row| row.0).collect();
-                (DevicePtr::NULL, 0, Some(uploaded(launcher, bytemuck::cast_slice(&words))?))
+                (DevicePtr::NULL, 0, Some(launcher.scratch_of(bytemuck::cast_slice(&words))?))
             }
         };
         let at = table.as_ref().map_or(DevicePtr::NULL, DeviceBuffer::ptr);
@@ -168,12 +167,6 @@ impl Columns<'_> {
         ];
         Ok((table, arguments))
     }
-}
-
-fn uploaded(launcher: &Launcher, bytes: &[u8]) -> Result<DeviceBuffer> {
-    let buffer = launcher.scratch(bytes.len())?;
-    launcher.core().upload(buffer.ptr(), bytes)?;
-    Ok(buffer)
 }
 
 fn shared_memory(launcher: &Launcher) -> usize {

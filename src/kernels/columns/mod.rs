@@ -137,8 +137,8 @@ impl Statistic {
     /// Word of the kernel's name.
     pub fn word(self) -> String {
         match self {
-            Statistic::Median(even) => format!("median_{}", even.word()),
-            Statistic::Trimmed(cut) => format!("trimmed_{cut}"),
+            Statistic::Median(even) => Centre::Median(even).word(),
+            Statistic::Trimmed(cut) => Centre::Trimmed(cut).word(),
             Statistic::Nearest { centre, leave } => format!("nearest_{leave}_{}", centre.word()),
         }
     }
