@@ -1,6 +1,6 @@
 // levels: sm_75
 // Numbers of rows as wholes, and sums of weighted rows. table: addresses of n rows of d values; a null one stands for a row that takes
-// part as zeros. Sums are float64 and in an order that depends on n and d alone.
+// part as zeros. Sums are float64; a launch's order of them depends on n, d and the number of pieces alone.
 //   rows_scan_<dt>(table, out, d, first, pieces)       n pieces blocks of 256 threads; out[row][piece] = the lowest column that is not
 //                                                      finite, counted from `first` (all bits set: none), whether one is NaN,
 //                                                      and the bits of the largest finite magnitude as float64
